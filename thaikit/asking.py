@@ -1,0 +1,133 @@
+"""A loaded model as tasks ask it: strings in, token ids, log-probabilities and completions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thaikit import ThaikitError, encoding, params
+from thaikit.encoding import Encoded
+
+Tell = Callable[[str], None]
+Conversation = list[dict[str, str]]
+
+
+def open_model(name: str) -> Any:
+    """The model of params/models/<name>.yaml: a `Local` (weights on this machine) or a `Replay` (recorded answers)."""
+    entry = params.load("models", name, params.ModelEntry)
+    if entry.kind == "replay":
+        from thaikit.replay import Replay
+
+        return Replay.read(name, entry)
+    from thaikit import models
+
+    return Local(models.load(entry, name=name))
+
+
+@dataclass
+class Local:
+    """A local causal model behind the four calls that tasks make."""
+
+    loaded: Any
+    checked: bool = field(default=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of its parameter file."""
+        return self.loaded.name
+
+    @property
+    def chat(self) -> bool:
+        """Whether prompts go through its chat template."""
+        return self.loaded.chat
+
+    @property
+    def bos(self) -> str:
+        """The BOS policy that its file sets against the profile's, or ""."""
+        return self.loaded.entry.bos
+
+    @property
+    def max_length(self) -> int:
+        """Its window in tokens."""
+        return self.loaded.max_length
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of it."""
+        return self.loaded.facts()
+
+    def render(self, conversation: Conversation) -> str:
+        """A conversation as the chat template writes it, ready for the answer; a refused system turn is dropped."""
+        from jinja2 import TemplateError
+
+        if any(not turn["content"].strip() for turn in conversation):
+            raise ValueError("a turn of the conversation is empty; this task has no chat form, use a plain prompt")
+        options = {"tokenize": False, "add_generation_prompt": True}
+        try:
+            return self.loaded.tokenizer.apply_chat_template(conversation, **options)
+        except TemplateError:
+            if conversation[0]["role"] != "system":
+                raise
+            return self.loaded.tokenizer.apply_chat_template(conversation[1:], **options)
+
+    def encode_prompt(self, prompt: str | Conversation, *, bos: str) -> list[int]:
+        """Token ids of a prompt to continue; a rendered conversation holds its own special tokens."""
+        if isinstance(prompt, str):
+            return encoding.encode(self.loaded.tokenizer, prompt, bos=bos)
+        return encoding.encode(self.loaded.tokenizer, self.render(prompt), bos="never")
+
+    def encode_pair(
+        self, prompt: str | Conversation, continuation: str, *, bos: str, boundary: str, prefix: str
+    ) -> Encoded:
+        """A scoring request. In a conversation the template's last newlines stay on the context's side."""
+        rules: dict[str, Any] = {"bos": bos, "boundary": boundary, "prefix": prefix}
+        if not isinstance(prompt, str):
+            prompt, rules = self.render(prompt), {**rules, "bos": "never", "move_space": False}
+        return encoding.encode_pair(self.loaded.tokenizer, prompt, continuation, **rules)
+
+    def score(self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell) -> Iterator[tuple[int, Any]]:
+        """Yield (request index, Scored) as batches finish."""
+        from thaikit import loglikelihood
+
+        if not self.checked:
+            try:
+                loglikelihood.check_head(self.loaded.model)
+            except ValueError as error:
+                raise ThaikitError(f"model {self.name}: {error}") from error
+            self.checked = True
+        pairs = [(request.context, request.continuation) for request in requests]
+        total = sum(request.length for request in requests)
+        yield from loglikelihood.score_plain(
+            self.loaded.model, pairs, batch_size=batch_size, on_batch=counter(tell, total)
+        )
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], *, stops: Sequence[str], max_new_tokens: int, batch_size: int, tell: Tell
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (prompt index, Generated) as rows finish; greedy, cut at the first end token."""
+        from thaikit import generation
+
+        def decode(ids: list[int]) -> str:
+            return self.loaded.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+        yield from generation.generate(
+            self.loaded.model,
+            prompts,
+            decode=decode,
+            stops=stops,
+            eos_ids=sorted(self.loaded.eos_ids),
+            max_new_tokens=max_new_tokens,
+            batch_size=batch_size,
+            on_batch=counter(tell, sum(map(len, prompts))),
+        )
+
+
+def counter(tell: Tell, total: int) -> Callable[[int], None]:
+    """A listener that adds up the tokens of finished batches and tells how many of all are done."""
+    done = [0]
+
+    def heard(tokens: int) -> None:
+        done[0] += tokens
+        tell(f"{done[0]:,} of at most {total:,} tokens")
+
+    return heard

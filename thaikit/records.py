@@ -1,0 +1,343 @@
+"""Rows in and out, the leaf that holds them, and `run.json`, which closes it (nothing else means done)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from thaikit import ThaikitError, __version__
+
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "numpy", "pandas", "pyarrow", "pythainlp")
+LISTS = ("token_logprobs",)  # per-token lists stay in the JSONL; Parquet is for analyses
+
+
+def root() -> Path:
+    """The kit's own folder (the one with environment.yml), found from the package, never from the working folder."""
+    for folder in Path(__file__).resolve().parents:
+        if (folder / "environment.yml").exists():
+            return folder
+    raise ThaikitError(
+        f"{Path(__file__).parent}: no environment.yml in this folder or above; "
+        "install the kit from its clone with pip install -e ."
+    )
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def sha256_json(value: Any) -> str:
+    """SHA-256 of a value's canonical JSON (sorted keys, UTF-8), in hex."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def input_hash(params: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
+    """Hash of all that decides a leaf's rows: parameters, input files by content, and the kit's version."""
+    return sha256_json({"params": dict(params), "inputs": dict(inputs), "thaikit": __version__})
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a whole file or nothing: a temporary file beside it, then one rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    Path(name).chmod(0o644)
+    Path(name).replace(path)
+
+
+@dataclass
+class RowLog:
+    """The rows of one task in an open leaf: appended one whole line a write, on disk before the next item begins."""
+
+    path: Path
+    ids: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            drop_torn_line(self.path)
+            self.ids = {row["id"] for row in self.rows() if row.get("outcome") != "failed"}
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Append one row; `id` must be new. NaN and infinities become null, which JSON can hold."""
+        if row["id"] in self.ids:
+            raise ThaikitError(f"{self.path.name}: id {row['id']!r} is already there; ids are unique within a task")
+        line = json.dumps(finite(row), ensure_ascii=False, allow_nan=False) + "\n"
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            data = line.encode()
+            if os.write(handle, data) != len(data):
+                raise ThaikitError(f"{self.path}: a row was written in part (disk full?); free space and run again")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if row.get("outcome") != "failed":  # a failed item is tried again when the leaf is resumed
+            self.ids.add(row["id"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows so far, in item order (`index`); of an item that failed and was tried again, the last row."""
+        found = {row["id"]: row for row in (read_rows(self.path) if self.path.exists() else [])}
+        return sorted(found.values(), key=lambda row: row.get("index", 0))
+
+
+def finite(value: Any) -> Any:
+    """The value with every NaN and infinity replaced by None, in lists and dicts too."""
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, Mapping):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return value
+
+
+def drop_torn_line(path: Path) -> int:
+    """Cut a last line that a killed process left unfinished; returns the number of bytes cut."""
+    data = path.read_bytes()
+    keep = data.rfind(b"\n") + 1
+    if keep != len(data):
+        with path.open("r+b") as handle:
+            handle.truncate(keep)
+    return len(data) - keep
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a JSONL file, split on LF only (Thai text may hold other line separators)."""
+    rows = []
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise ThaikitError(
+                    f"{path}, line {number}: not JSON ({error}); mend or delete the line and run again"
+                ) from error
+    return rows
+
+
+@dataclass
+class Run:
+    """One notebook execution and its leaf. `closed` is true where `run.json` was there with the same inputs."""
+
+    stage: str
+    out_dir: Path
+    params: dict[str, Any]
+    inputs: dict[str, str]
+    closed: bool
+    record: dict[str, Any]
+    started: float = field(default_factory=time.time)
+    logs: dict[str, RowLog] = field(default_factory=dict)
+
+    @classmethod
+    def open(
+        cls, stage: str, *, params: Mapping[str, Any], inputs: Mapping[str, str] | None = None, out_dir: str = ""
+    ) -> Run:
+        """Open the leaf `out_dir` ("" makes a new folder under outputs/scratch/<stage>/).
+
+        A closed leaf with the same input hash comes back with `closed=True`, to be shown without computing; an open
+        one is resumed. With other inputs either is refused in one sentence (ThaikitError).
+        """
+        folder = scratch(stage) if not out_dir else Path(out_dir).expanduser().resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = {k: v for k, v in params.items() if k != "out_dir"}
+        digest = input_hash(kept, inputs or {})
+        done, begun = folder / "run.json", folder / ".inputs.json"
+        for marker in (done, begun):
+            if marker.exists():
+                refuse_other_inputs(marker, digest, kept, inputs or {})
+        if done.exists():
+            record = json.loads(done.read_text(encoding="utf-8"))
+            return cls(stage, folder, kept, dict(inputs or {}), True, record)
+        begin = {"input_hash": digest, "params": kept, "inputs": dict(inputs or {})}
+        write_atomic(begun, json.dumps(begin, ensure_ascii=False, default=str))
+        return cls(stage, folder, kept, dict(inputs or {}), False, {"input_hash": digest})
+
+    def log(self, task: str) -> RowLog:
+        """The append-only row log of one task, with what an earlier, killed run left in it."""
+        return self.logs.setdefault(task, RowLog(self.out_dir / "rows" / f"{task}.jsonl"))
+
+    def table(self, frame: Any, name: str) -> Path:
+        """Write a data frame to tables/<name>.csv in full precision."""
+        path = self.out_dir / "tables" / f"{name}.csv"
+        if not self.closed:
+            path.parent.mkdir(exist_ok=True)
+            frame.to_csv(path, index=False)
+        return path
+
+    def figure(self, figure: Any, name: str) -> Path:
+        """Write a matplotlib figure to figures/<name>.png and .pdf, and close it."""
+        path = self.out_dir / "figures" / f"{name}.png"
+        if not self.closed:
+            path.parent.mkdir(exist_ok=True)
+            figure.savefig(path)
+            figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+        return path
+
+    def finish(self, *, headline: Mapping[str, Any], **facts: Any) -> dict[str, Any]:
+        """Close the leaf: rows in item order as JSONL and Parquet, then run.json, last. Returns what it holds."""
+        if self.closed:
+            return self.record
+        refuse_failed(self.logs)
+        for task, log in self.logs.items():
+            settle(log, self.out_dir / "rows" / f"{task}.parquet")
+        ended = time.time()
+        record = {
+            "stage": self.stage,
+            "params": self.params,
+            "input_hash": self.record["input_hash"],
+            "inputs": self.inputs,
+            "versions": versions(),
+            "git_commit": git_commit(),
+            "started": iso(self.started),
+            "finished": iso(ended),
+            "seconds": round(ended - self.started, 1),
+            **facts,
+            "headline": headline,
+        }
+        text = json.dumps(finite(record), ensure_ascii=False, indent=1, default=str)
+        write_atomic(self.out_dir / "run.json", text + "\n")
+        (self.out_dir / ".inputs.json").unlink(missing_ok=True)
+        self.closed, self.record = True, record
+        return record
+
+
+def refuse_failed(logs: Mapping[str, RowLog]) -> None:
+    """Raise where rows failed: a failure is no score, and a leaf that holds one is not done."""
+    failed = [f"{task} {row['id']}" for task, log in logs.items() for row in log.rows() if row.get("outcome") == "failed"]
+    if failed:
+        raise ThaikitError(f"{len(failed)} items failed ({', '.join(failed[:3])} …); run again to try just these once more")
+
+
+def settle(log: RowLog, parquet: Path) -> None:
+    """Rewrite a task's JSONL in item order and write its Parquet twin without the per-token lists."""
+    import pandas as pd
+
+    rows = log.rows()
+    write_atomic(log.path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    frame = pd.DataFrame([{k: v for k, v in row.items() if k not in LISTS} for row in rows])
+    partial = parquet.with_suffix(".partial")
+    frame.to_parquet(partial, index=False)
+    partial.replace(parquet)
+
+
+def scratch(stage: str) -> Path:
+    """A new folder under outputs/scratch/<stage>/, named by the time."""
+    base = root() / "outputs" / "scratch" / stage
+    base.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=datetime.now().strftime("%Y%m%d-%H%M%S-"), dir=base))
+
+
+def refuse_other_inputs(marker: Path, digest: str, params: Mapping[str, Any], inputs: Mapping[str, str]) -> None:
+    """Raise one sentence if the leaf was begun or closed with other inputs, naming what differs."""
+    record = json.loads(marker.read_text(encoding="utf-8"))
+    if record.get("input_hash") == digest:
+        return
+    changed = [f"{k}={v!r} now, {record['params'].get(k)!r} then" for k, v in params.items()
+               if record.get("params", {}).get(k) != v]  # fmt: skip
+    changed += [f"input {k} has another content" for k, v in inputs.items() if record.get("inputs", {}).get(k) != v]
+    state = "closed" if marker.name == "run.json" else "begun"
+    raise ThaikitError(
+        f"{marker.parent}: this leaf was {state} with other inputs ({'; '.join(changed) or 'another kit version'}); "
+        "name another out_dir, or delete the folder to begin again"
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, the kit and the libraries that can change a number."""
+    found = {"python": platform.python_version(), "thaikit": __version__}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def git_commit() -> str:
+    """The kit's commit, with "+changes" where the tree was not clean; "" outside a clone."""
+    def git(*words: str) -> str:  # fmt: skip
+        done = subprocess.run(["git", "-C", str(root()), *words], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    commit = git("rev-parse", "HEAD")
+    return commit + ("+changes" if commit and git("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def iso(seconds: float) -> str:
+    """UTC time as ISO 8601, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A closed leaf: its folder and what run.json says."""
+
+    path: Path
+    run: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The leaf's own name: the model, with what varies after it."""
+        return self.path.name
+
+    def tasks(self) -> list[str]:
+        """The names of the tasks that have rows, in file order of run.json where it lists them."""
+        there = {path.stem for path in (self.path / "rows").glob("*.parquet")}
+        listed = [name for name in self.run.get("tasks", {}) if name in there]
+        return listed + sorted(there - set(listed))
+
+    def rows(self, task: str) -> Any:
+        """A task's rows as a data frame (from Parquet), in item order."""
+        import pandas as pd
+
+        return pd.read_parquet(self.path / "rows" / f"{task}.parquet")
+
+
+def read_leaf(path: Path | str) -> Leaf:
+    """A closed leaf; ThaikitError where run.json is missing, which means that it is not done."""
+    folder = Path(path)
+    if not (folder / "run.json").exists():
+        raise ThaikitError(f"{folder}: no run.json, so this leaf is not done; run its notebook again to resume it")
+    return Leaf(folder, json.loads((folder / "run.json").read_text(encoding="utf-8")))
+
+
+def leaves(suite_dir: Path | str, *, stage: str = "") -> list[Leaf]:
+    """The closed leaves of a suite folder, of one stage or of all, by name; open and partial ones are left out."""
+    found = sorted(Path(suite_dir).glob(f"{stage or '*'}/**/run.json"))
+    return [read_leaf(path.parent) for path in found if ".partial" not in str(path)]
+
+
+def progress(items: Iterable[Any], label: str, *, total: int | None = None) -> Iterator[Any]:
+    """The items, with a plain progress line on stderr (every 10 s in batch, live in JupyterLab)."""
+    from tqdm import tqdm
+
+    batch = bool(os.environ.get("THAIKIT_BATCH"))
+    return iter(tqdm(items, desc=label, total=total, mininterval=10.0 if batch else 0.5, file=sys.stderr, leave=False))
+
+
+def ticker(label: str, *, every: float = 10.0) -> Callable[[str], None]:
+    """A function that prints `label: message` on stderr at most once in `every` seconds (0.0 prints always)."""
+    last = [0.0]
+
+    def tick(message: str) -> None:
+        if time.monotonic() - last[0] >= every:
+            last[0] = time.monotonic()
+            print(f"{label}: {message}", file=sys.stderr, flush=True)
+
+    return tick

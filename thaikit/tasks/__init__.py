@@ -1,0 +1,1 @@
+"""Benchmarks: rows → items → prompts → scores, one file a benchmark."""

@@ -1,0 +1,113 @@
+"""Rows → what a leaf says about a task, and the Thai-H6 headline (values from 0 to 1, each with n and interval)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thaikit import metrics, stats
+from thaikit.encoding import Encoded
+from thaikit.tasks.build import Task
+from thaikit.tasks.score import Ready, new_tokens, stop_strings
+
+
+def headline(tasks: Sequence[Task], rows: Mapping[str, Sequence[Mapping[str, Any]]], *, average: bool) -> dict[str, Any]:
+    """Each task's estimate (MMLU: macro mean over subjects, micro beside it) and their unweighted mean.
+
+    Items without a score (over-length, skipped) are left out, and `n` says how many were scored.
+    """
+    found: dict[str, stats.Estimate] = {}
+    extra: dict[str, stats.Estimate] = {}
+    for task in tasks:
+        scores = [(row["subject"], row["score"]) for row in rows[task.name] if row["score"] is not None]
+        if task.spec.kind == "mmlu":
+            groups: dict[str, list[float]] = {}
+            for subject, value in scores:
+                groups.setdefault(subject, []).append(value)
+            found[task.name] = stats.macro_interval(groups)
+            extra[f"{task.name}_micro"] = stats.mean_interval([value for _, value in scores])
+        else:
+            found[task.name] = stats.mean_interval([value for _, value in scores])
+    whole = {"average": stats.average_interval(list(found.values()))} if average and len(found) > 1 else {}
+    return {name: estimate.as_dict() for name, estimate in {**found, **whole, **extra}.items()}
+
+
+def facts(task: Task, model: Any, ready: Sequence[Ready], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What run.json says of a task: protocol, counts, tokens, exemplars, files, rates, and every metric with interval."""
+    requests = [request for one in ready for request in one.requests]
+    feeds = [feed(r) for r in requests] if requests else [one.prompt_ids for one in ready]
+    lead = requests[0].context if requests else (ready[0].prompt_ids if ready else ())
+    found = {
+        "kind": task.spec.kind, "metric": task.metric, "profile": task.profile.name, "labels": task.language,
+        "signature": signature(task), "items": len(task.items), "n": sum(row["score"] is not None for row in rows),
+        "shots": task.spec.shots, "delimiter": task.spec.delimiter, "bos": model.bos or task.profile.bos,
+        "first_ids": list(lead[:3]), "chat": bool(model.chat), "max_length": model.max_length,
+        "softmax_dtype": "float32", "chance": chance(task),
+        "boundary": sum(r.boundary for r in requests), "truncated": sum(one.cut > 0 for one in ready),
+        "fewer_shots": sum(one.shots < task.spec.shots for one in ready), "skipped": sum(one.skipped for one in ready),
+        "total_tokens": sum(map(len, feeds)), "distinct_tokens": distinct(feeds),
+        "exemplar_sha256": task.exemplar_sha256(), "exemplars_removed": task.removed, "files": list(task.files),
+        "audit": dict(task.audit), "outcomes": count(row["outcome"] for row in rows), "metrics": every_metric(rows),
+    }  # fmt: skip
+    if task.generates:
+        found |= {
+            "stops": stop_strings(task), "max_new_tokens": new_tokens(task),
+            "limit_hit": share(row.get("finish") == "length" for row in rows),
+            "invalid": share(row["outcome"] in ("unreadable", "truncated") for row in rows),
+            "several_marks": share(row.get("completion", "").count("####") > 1 for row in rows),
+        }  # fmt: skip
+    return found
+
+
+def feed(request: Encoded) -> tuple[int, ...]:
+    """The ids that enter the model for a request."""
+    return (*request.context, *request.continuation[:-1])
+
+
+def distinct(feeds: Sequence[Sequence[int]]) -> int:
+    """Nodes of the trie over all inputs: the tokens a model would run if none were run twice."""
+    total, before = 0, ()
+    for ids in sorted(map(tuple, feeds)):
+        shared = 0
+        for a, b in zip(before, ids, strict=False):
+            if a != b:
+                break
+            shared += 1
+        total += len(ids) - shared
+        before = ids
+    return total
+
+
+def every_metric(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Mean and interval of each metric that the rows hold."""
+    names = ("acc", "acc_norm", "acc_bytes", "acc_tokens", "mc1", "mc2", "strict", "flexible", "em_thai", "v1")
+    there = [name for name in names if any(name in row for row in rows)]
+    return {n: stats.mean_interval([row[n] for row in rows if row.get(n) is not None]).as_dict() for n in there}
+
+
+def chance(task: Task) -> float:
+    """What guessing scores: one in the number of choices, TruthfulQA the share of true answers, generation 0."""
+    if task.generates:
+        return 0.0
+    each = [sum(i.labels) / len(i.labels) if i.labels else 1 / len(i.continuations) for i in task.items]
+    return sum(each) / len(each)
+
+
+def signature(task: Task) -> str:
+    """One line that pins what was computed."""
+    base = metrics.SIGNATURES.get(task.metric, f"{task.metric}|version:1")
+    return f"{base}|profile:{task.profile.name}|labels:{task.language}|shots:{task.spec.shots}|delimiter:{task.spec.delimiter!r}"
+
+
+def count(values: Any) -> dict[str, int]:
+    """How often each value occurs."""
+    found: dict[str, int] = {}
+    for value in values:
+        found[value] = found.get(value, 0) + 1
+    return found
+
+
+def share(flags: Any) -> float:
+    """The share of true flags (NaN for none)."""
+    found = list(flags)
+    return sum(found) / len(found) if found else float("nan")

@@ -1,0 +1,126 @@
+"""Pure functions on Thai strings: benchmark preprocessing, folding, word lists and an audit of what hides in a string.
+
+Nothing here is applied to benchmark text unless a caller says so: a different byte is a different benchmark.
+"""
+
+import re
+import unicodedata
+from typing import Literal
+
+TITLE_MARKS = (" [title]",)
+# The shapes the tag takes in machine-translated HellaSwag files (listed in lighteval's Thai HellaSwag).
+TRANSLATED_TITLE_MARKS = (" [ชื่อ]", " [ส่วนหัว]", " [ขั้นตอน]", " [header]", " [Header]")
+KNOWN_TAGS = frozenset(
+    ("[title]", "[step]", "[substeps]", *(mark.strip() for mark in TRANSLATED_TITLE_MARKS)),
+)
+
+_BRACKETED = re.compile(r"\[.*?\]")  # no DOTALL: the protocol's rule does not cross a newline
+_THAI_TO_ARABIC = str.maketrans("๐๑๒๓๔๕๖๗๘๙", "0123456789")
+_DECOMPOSED_SARA_AM = re.compile("\u0e4d([\u0e48-\u0e4b]?)\u0e32")
+_MARK_RUN = re.compile("[\u0e31\u0e33-\u0e3a\u0e47-\u0e4e]{2,}")
+_THAI_DIGIT = re.compile("[๐-๙]")
+_ARABIC_DIGIT = re.compile("[0-9]")  # never \d, which takes Thai digits too
+_TONES = frozenset("\u0e48\u0e49\u0e4a\u0e4b")
+_VOWELS = frozenset("\u0e31\u0e34\u0e35\u0e36\u0e37\u0e38\u0e39")
+
+
+def preprocess_hellaswag(s: str, *, title_marks: tuple[str, ...] = TITLE_MARKS) -> str:
+    """The string after HellaSwag's four steps: strip, title mark to full stop, brackets out, one pass of pair-merging.
+
+    Three spaces become two and five become three, because each pair is merged once. A space may be left at either end,
+    because stripping comes first; the result may be empty, which the caller has to refuse.
+    Source: lm-evaluation-harness 0.4.13, tasks/hellaswag/utils.py.
+    """
+    s = s.strip()
+    for mark in title_marks:
+        s = s.replace(mark, ". ")
+    return _BRACKETED.sub("", s).replace("  ", " ")
+
+
+def capitalise(s: str, *, mode: Literal["v1", "thai-h6"]) -> str:
+    """The string with its first letter in upper case.
+
+    "v1" is `str.capitalize`, which also lower-cases everything after the first letter (iPhone becomes iphone);
+    "thai-h6" touches a leading Latin letter only and never lower-cases anything. ValueError for another mode.
+    """
+    if mode == "v1":
+        return s.capitalize()
+    if mode != "thai-h6":
+        raise ValueError(f"capitalise: mode is {mode!r}; choose 'v1' or 'thai-h6'.")
+    if s and unicodedata.name(s[0], "").startswith("LATIN SMALL"):
+        return s[0].title() + s[1:]
+    return s
+
+
+def thai_digits_to_arabic(s: str) -> str:
+    """The string with ๐ to ๙ written 0 to 9; its length and everything else stay as they are."""
+    return s.translate(_THAI_TO_ARABIC)
+
+
+def fold_sara_am(s: str) -> str:
+    """The string with every decomposed sara am (U+0E4D, perhaps a tone mark, U+0E32) written as [tone] U+0E33.
+
+    The two spellings look alike and differ in code points. NFC keeps them apart and NFKC decomposes both; this folds
+    to the spelling people type, and also the order NFKC leaves behind (tone, U+0E4D, U+0E32).
+    """
+    return _DECOMPOSED_SARA_AM.sub("\\1\u0e33", s)
+
+
+def audit(s: str) -> dict[str, int]:
+    """How often each invisible or look-alike fault occurs in the string; every key is always present.
+
+    sara_am_decomposed, doubled_marks (clusters with two marks of one kind), zero_width_space (U+200B), bom (U+FEFF),
+    no_break_space (U+00A0), left_to_right_mark (U+200E), double_sara_e (U+0E40 twice, which looks like U+0E41) are
+    counts; leading_space and trailing_space are numbers of characters `str.strip` would remove (it leaves U+200B and
+    U+FEFF); mixed_digits is 1 when Thai and Arabic digits stand in one string.
+    """
+    rest = s.lstrip()
+    return {
+        "sara_am_decomposed": len(_DECOMPOSED_SARA_AM.findall(s)),
+        "doubled_marks": sum(_doubled(run) for run in _MARK_RUN.findall(s)),
+        "zero_width_space": s.count("\u200b"),
+        "bom": s.count("\ufeff"),
+        "no_break_space": s.count("\u00a0"),
+        "left_to_right_mark": s.count("\u200e"),
+        "mixed_digits": int(bool(_THAI_DIGIT.search(s) and _ARABIC_DIGIT.search(s))),
+        "double_sara_e": s.count("\u0e40\u0e40"),
+        "leading_space": len(s) - len(rest),
+        "trailing_space": len(rest) - len(rest.rstrip()),
+    }
+
+
+def _doubled(run: str) -> bool:
+    """Whether one cluster's marks hold two of one kind; sara am brings a nikhahit of its own."""
+    kinds = ["tone" if c in _TONES else "vowel" if c in _VOWELS else "\u0e4d" if c == "\u0e33" else c for c in run]
+    return len(set(kinds)) < len(kinds)
+
+
+def bracket_contents(s: str) -> list[str]:
+    """The bracketed spans HellaSwag's third step would delete, brackets included, in order of appearance."""
+    return _BRACKETED.findall(s)
+
+
+def has_bracket_artefacts(s: str, *, tags: frozenset[str] = KNOWN_TAGS) -> bool:
+    """Whether a known left-over tag, such as [title] or its translation, stands in the string."""
+    return any(span in tags for span in bracket_contents(s))
+
+
+def words(s: str, *, engine: str = "newmm") -> list[str]:
+    """The words of a Thai string by PyThaiNLP, white space dropped; [] for an empty string.
+
+    ValueError when `s` is no string (PyThaiNLP would give [] for None or 308) or the engine is unknown, ImportError
+    when the engine needs a package that is not installed. Report `words_signature(engine)` beside what is computed.
+    """
+    from pythainlp.tokenize import word_tokenize
+
+    if not isinstance(s, str):
+        raise ValueError(f"words: {s!r} is a {type(s).__name__}; read every text column as str.")
+
+    return [word for word in word_tokenize(s, engine=engine, keep_whitespace=False) if word.strip()]
+
+
+def words_signature(engine: str = "newmm") -> str:
+    """The line that pins how words were made: engine, PyThaiNLP version, its own dictionary, white space dropped."""
+    from importlib.metadata import version
+
+    return f"words:{engine}|pythainlp:{version('pythainlp')}|dictionary:default|space:dropped"
