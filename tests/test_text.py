@@ -1,3 +1,6 @@
+import random
+import re
+import time
 import unicodedata
 
 import pytest
@@ -29,6 +32,17 @@ NAM_NFKC = "น\u0e49\u0e4d\u0e32"
 )
 def test_preprocess_hellaswag(raw: str, expected: str) -> None:
     assert text.preprocess_hellaswag(raw) == expected
+
+
+def test_the_bracket_rule_is_the_protocols_and_linear() -> None:
+    rng = random.Random(5)
+    for _ in range(3000):
+        raw = "".join(rng.choices("[]\nก ", k=rng.randint(0, 12)))
+        assert text.preprocess_hellaswag(raw) == re.sub(r"\[.*?\]", "", raw.strip()).replace("  ", " ")
+        assert text.bracket_contents(raw) == re.findall(r"\[.*?\]", raw)
+    start = time.perf_counter()
+    text.preprocess_hellaswag("[" * 100_000)
+    assert time.perf_counter() - start < 5
 
 
 def test_translated_title_mark_needs_to_be_named() -> None:

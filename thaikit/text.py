@@ -14,7 +14,9 @@ KNOWN_TAGS = frozenset(
     ("[title]", "[step]", "[substeps]", *(mark.strip() for mark in TRANSLATED_TITLE_MARKS)),
 )
 
-_BRACKETED = re.compile(r"\[.*?\]")  # no DOTALL: the protocol's rule does not cross a newline
+# The protocol's rule is \[.*?\], which does not cross a newline. Taking an unclosed bracket as far as its line goes, and
+# leaving it as it is, comes to the same and stays linear on a long run of "[".
+_BRACKETED = re.compile(r"\[[^\]\n]*\]?")
 _THAI_TO_ARABIC = str.maketrans("๐๑๒๓๔๕๖๗๘๙", "0123456789")
 _DECOMPOSED_SARA_AM = re.compile("\u0e4d([\u0e48-\u0e4b]?)\u0e32")
 _MARK_RUN = re.compile("[\u0e31\u0e33-\u0e3a\u0e47-\u0e4e]{2,}")
@@ -34,7 +36,7 @@ def preprocess_hellaswag(s: str, *, title_marks: tuple[str, ...] = TITLE_MARKS) 
     s = s.strip()
     for mark in title_marks:
         s = s.replace(mark, ". ")
-    return _BRACKETED.sub("", s).replace("  ", " ")
+    return _BRACKETED.sub(lambda m: "" if m[0].endswith("]") else m[0], s).replace("  ", " ")
 
 
 def capitalise(s: str, *, mode: Literal["v1", "thai-h6"]) -> str:
@@ -97,7 +99,7 @@ def _doubled(run: str) -> bool:
 
 def bracket_contents(s: str) -> list[str]:
     """The bracketed spans HellaSwag's third step would delete, brackets included, in order of appearance."""
-    return _BRACKETED.findall(s)
+    return [span for span in _BRACKETED.findall(s) if span.endswith("]")]
 
 
 def has_bracket_artefacts(s: str, *, tags: frozenset[str] = KNOWN_TAGS) -> bool:
