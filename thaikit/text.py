@@ -14,8 +14,8 @@ KNOWN_TAGS = frozenset(
     ("[title]", "[step]", "[substeps]", *(mark.strip() for mark in TRANSLATED_TITLE_MARKS)),
 )
 
-# The protocol's rule is \[.*?\], which does not cross a newline. Taking an unclosed bracket as far as its line goes, and
-# leaving it as it is, comes to the same and stays linear on a long run of "[".
+# The protocol says \[.*?\], which does not cross a newline. Taking an unclosed bracket as far as its line goes,
+# and leaving it as it is, comes to the same and stays linear on a long run of "[".
 _BRACKETED = re.compile(r"\[[^\]\n]*\]?")
 _THAI_TO_ARABIC = str.maketrans("๐๑๒๓๔๕๖๗๘๙", "0123456789")
 _DECOMPOSED_SARA_AM = re.compile("\u0e4d([\u0e48-\u0e4b]?)\u0e32")
