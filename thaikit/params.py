@@ -160,6 +160,14 @@ def load(kind: str, name: str, shape: type[T]) -> T:
         raise ThaikitError(f"{shown(path)}: {first_fault(error, shape)}") from error
 
 
+def changed(entry: T, changes: Mapping[str, Any], *, where: str) -> T:
+    """A parameter structure with some values set anew, checked as the file was."""
+    try:
+        return type(entry).model_validate({**entry.model_dump(), **changes})
+    except ValidationError as error:
+        raise ThaikitError(f"{where}: {first_fault(error, type(entry))}") from error
+
+
 def locate(kind: str, name: str) -> Path:
     """The path of a parameter file given by its name or as a path; ThaikitError with the nearest name."""
     direct = Path(name).expanduser()
