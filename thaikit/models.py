@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thaikit.params import ModelEntry
 
 FULL_COMMIT = re.compile(r"[0-9a-f]{40}")
+SNAPSHOT = re.compile(r"/snapshots/([0-9a-f]{40})/")
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -77,15 +78,14 @@ def load(entry: ModelEntry, *, name: str) -> LocalModel:
     """The model that `entry` describes, ready to score: see LocalModel. `name` is used in messages and records.
 
     ThaikitError, in one sentence, when the model cannot be had (unknown, gated, hub unreachable), does not fit, has
-    only pickled weights or needs code of its own without the entry's leave, or asks for a library that is not installed.
+    only pickled weights or needs code of its own without the entry's leave, or asks for a library that is missing.
     """
     where = f"model {name} ({entry.source})"
     source, local = locate(entry, where)
     guard(entry, local, where)
     device = pick_device(entry, where)
-    config = ask(where, lambda: read_config(entry, source, local))
-    # From here on everything is read from the commit that the configuration came from, even if the branch moves.
-    commit = getattr(config, "_commit_hash", None) or entry.revision
+    # Everything is read from one commit, even if the branch moves while weights are on their way.
+    commit = ask(where, lambda: resolve(entry, source, local))
     tokenizer = ask(where, lambda: read_tokenizer(entry, source, local, commit))
     chat = set_template(entry, tokenizer, where)
     model = ask(where, lambda: read_model(entry, source, local, commit, device))
@@ -104,7 +104,7 @@ def load(entry: ModelEntry, *, name: str) -> LocalModel:
         max_length=window(model.config, tokenizer, entry.max_length),
         eos_ids=eos,
         pad_id=pad,
-        revision=commit if not local else package_digest(entry.source),
+        revision=commit or package_digest(entry.source),
         chat=chat,
     )
 
@@ -170,16 +170,21 @@ def hub_options(entry: ModelEntry, local: bool, commit: str) -> dict[str, Any]:
     return {"trust_remote_code": entry.trust_remote_code, **pinned}
 
 
-def read_config(entry: ModelEntry, source: str, local: bool) -> Any:
-    from transformers import AutoConfig
+def resolve(entry: ModelEntry, source: str, local: bool) -> str:
+    """The commit that the entry's revision (empty: the main branch) means now; for a folder, empty and a first look."""
+    from transformers.utils import cached_file
 
-    if local and not (Path(source) / "config.json").is_file():
+    if not local:
+        found = cached_file(source, "config.json", revision=entry.revision or None)
+        commit = SNAPSHOT.search(Path(found).as_posix())
+        return commit[1] if commit else entry.revision
+    if not (Path(source) / "config.json").is_file():
         adapter = (Path(source) / "adapter_config.json").is_file()
         hint = (
             "it is an adapter: name its base model as source and this folder as adapter" if adapter else "name another"
         )
         raise ValueError(f"the folder has no config.json; {hint}")
-    return AutoConfig.from_pretrained(source, **hub_options(entry, local, entry.revision))
+    return ""
 
 
 def read_tokenizer(entry: ModelEntry, source: str, local: bool, commit: str) -> Any:
