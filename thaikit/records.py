@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError, __version__
+from thaikit.leaves import Leaf, State, leaves, partial, read_leaf, state_of, status  # noqa: F401 - part of this API
+from thaikit.rowlog import RowLog, drop_torn_line, finite, read_rows, write_atomic  # noqa: F401 - part of this API
 
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "numpy", "pandas", "pyarrow", "pythainlp")
+OPERATIONAL = ("out_dir", "batch_size")  # they cannot change a row, so they are no part of a leaf's input hash
 LISTS = ("token_logprobs",)  # per-token lists stay in the JSONL; Parquet is for analyses
 
 
@@ -48,87 +51,12 @@ def sha256_json(value: Any) -> str:
 
 def input_hash(params: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
     """Hash of all that decides a leaf's rows: parameters, input files by content, and the kit's version."""
-    return sha256_json({"params": dict(params), "inputs": dict(inputs), "thaikit": __version__})
+    return sha256_json({"params": deciding(params), "inputs": dict(inputs), "thaikit": __version__})
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Write a whole file or nothing: a temporary file beside it, then one rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    Path(name).chmod(0o644)
-    Path(name).replace(path)
-
-
-@dataclass
-class RowLog:
-    """The rows of one task in an open leaf: appended one whole line a write, on disk before the next item begins."""
-
-    path: Path
-    ids: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists():
-            drop_torn_line(self.path)
-            self.ids = {row["id"] for row in self.rows() if row.get("outcome") != "failed"}
-
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Append one row; `id` must be new. NaN and infinities become null, which JSON can hold."""
-        if row["id"] in self.ids:
-            raise ThaikitError(f"{self.path.name}: id {row['id']!r} is already there; ids are unique within a task")
-        line = json.dumps(finite(row), ensure_ascii=False, allow_nan=False) + "\n"
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            data = line.encode()
-            if os.write(handle, data) != len(data):
-                raise ThaikitError(f"{self.path}: a row was written in part (disk full?); free space and run again")
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        if row.get("outcome") != "failed":  # a failed item is tried again when the leaf is resumed
-            self.ids.add(row["id"])
-
-    def rows(self) -> list[dict[str, Any]]:
-        """All rows so far, in item order (`index`); of an item that failed and was tried again, the last row."""
-        found = {row["id"]: row for row in (read_rows(self.path) if self.path.exists() else [])}
-        return sorted(found.values(), key=lambda row: row.get("index", 0))
-
-
-def finite(value: Any) -> Any:
-    """The value with every NaN and infinity replaced by None, in lists and dicts too."""
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
-    if isinstance(value, Mapping):
-        return {key: finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(inner) for inner in value]
-    return value
-
-
-def drop_torn_line(path: Path) -> int:
-    """Cut a last line that a killed process left unfinished; returns the number of bytes cut."""
-    data = path.read_bytes()
-    keep = data.rfind(b"\n") + 1
-    if keep != len(data):
-        with path.open("r+b") as handle:
-            handle.truncate(keep)
-    return len(data) - keep
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSONL file, split on LF only (Thai text may hold other line separators)."""
-    rows = []
-    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
-        if line.strip():
-            try:
-                rows.append(json.loads(line))
-            except ValueError as error:
-                raise ThaikitError(
-                    f"{path}, line {number}: not JSON ({error}); mend or delete the line and run again"
-                ) from error
-    return rows
+def deciding(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that can change a row: all but the operational ones."""
+    return {name: value for name, value in params.items() if name not in OPERATIONAL}
 
 
 @dataclass
@@ -219,9 +147,13 @@ class Run:
 
 def refuse_failed(logs: Mapping[str, RowLog]) -> None:
     """Raise where rows failed: a failure is no score, and a leaf that holds one is not done."""
-    failed = [f"{task} {row['id']}" for task, log in logs.items() for row in log.rows() if row.get("outcome") == "failed"]
+    failed = [
+        f"{task} {row['id']}" for task, log in logs.items() for row in log.rows() if row.get("outcome") == "failed"
+    ]
     if failed:
-        raise ThaikitError(f"{len(failed)} items failed ({', '.join(failed[:3])} …); run again to try just these once more")
+        raise ThaikitError(
+            f"{len(failed)} items failed ({', '.join(failed[:3])} …); run again to try just these once more"
+        )
 
 
 def settle(log: RowLog, parquet: Path) -> None:
@@ -231,9 +163,9 @@ def settle(log: RowLog, parquet: Path) -> None:
     rows = log.rows()
     write_atomic(log.path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     frame = pd.DataFrame([{k: v for k, v in row.items() if k not in LISTS} for row in rows])
-    partial = parquet.with_suffix(".partial")
-    frame.to_parquet(partial, index=False)
-    partial.replace(parquet)
+    unfinished = parquet.with_suffix(".unfinished")
+    frame.to_parquet(unfinished, index=False)
+    unfinished.replace(parquet)
 
 
 def scratch(stage: str) -> Path:
@@ -248,7 +180,7 @@ def refuse_other_inputs(marker: Path, digest: str, params: Mapping[str, Any], in
     record = json.loads(marker.read_text(encoding="utf-8"))
     if record.get("input_hash") == digest:
         return
-    changed = [f"{k}={v!r} now, {record['params'].get(k)!r} then" for k, v in params.items()
+    changed = [f"{k}={v!r} now, {record['params'].get(k)!r} then" for k, v in deciding(params).items()
                if record.get("params", {}).get(k) != v]  # fmt: skip
     changed += [f"input {k} has another content" for k, v in inputs.items() if record.get("inputs", {}).get(k) != v]
     state = "closed" if marker.name == "run.json" else "begun"
@@ -271,6 +203,7 @@ def versions() -> dict[str, str]:
 
 def git_commit() -> str:
     """The kit's commit, with "+changes" where the tree was not clean; "" outside a clone."""
+
     def git(*words: str) -> str:  # fmt: skip
         done = subprocess.run(["git", "-C", str(root()), *words], capture_output=True, text=True, check=False)
         return done.stdout.strip()
@@ -282,45 +215,6 @@ def git_commit() -> str:
 def iso(seconds: float) -> str:
     """UTC time as ISO 8601, to the second."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A closed leaf: its folder and what run.json says."""
-
-    path: Path
-    run: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The leaf's own name: the model, with what varies after it."""
-        return self.path.name
-
-    def tasks(self) -> list[str]:
-        """The names of the tasks that have rows, in file order of run.json where it lists them."""
-        there = {path.stem for path in (self.path / "rows").glob("*.parquet")}
-        listed = [name for name in self.run.get("tasks", {}) if name in there]
-        return listed + sorted(there - set(listed))
-
-    def rows(self, task: str) -> Any:
-        """A task's rows as a data frame (from Parquet), in item order."""
-        import pandas as pd
-
-        return pd.read_parquet(self.path / "rows" / f"{task}.parquet")
-
-
-def read_leaf(path: Path | str) -> Leaf:
-    """A closed leaf; ThaikitError where run.json is missing, which means that it is not done."""
-    folder = Path(path)
-    if not (folder / "run.json").exists():
-        raise ThaikitError(f"{folder}: no run.json, so this leaf is not done; run its notebook again to resume it")
-    return Leaf(folder, json.loads((folder / "run.json").read_text(encoding="utf-8")))
-
-
-def leaves(suite_dir: Path | str, *, stage: str = "") -> list[Leaf]:
-    """The closed leaves of a suite folder, of one stage or of all, by name; open and partial ones are left out."""
-    found = sorted(Path(suite_dir).glob(f"{stage or '*'}/**/run.json"))
-    return [read_leaf(path.parent) for path in found if ".partial" not in str(path)]
 
 
 def progress(items: Iterable[Any], label: str, *, total: int | None = None) -> Iterator[Any]:

@@ -1,0 +1,154 @@
+"""The command line: python -m thaikit run | plan | leaf | status | fetch | export."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from thaikit import ThaikitError
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their arguments."""
+    top = argparse.ArgumentParser(prog="python -m thaikit", description="Evaluate language models in Thai.")
+    commands = top.add_subparsers(dest="command", required=True)
+    suite_help = "a name in params/suites, or the path of a suite file"
+    run = commands.add_parser("run", help="run all leaves of a suite that are not closed")
+    run.add_argument("suite", help=suite_help)
+    run.add_argument("-j", "--jobs", type=int, default=1, help="leaves of a stage at once (default 1)")
+    run.add_argument("--only", default="*", metavar="GLOB", help="only leaves whose name matches, e.g. 'thai_h6/*'")
+    shell = commands.add_parser("plan", help="print one shell line a leaf, in stage order")
+    shell.add_argument("suite", help=suite_help)
+    leaf = commands.add_parser("leaf", help="run one leaf of a suite")
+    leaf.add_argument("suite", help=suite_help)
+    leaf.add_argument("name", help="the leaf's name, e.g. thai_h6/gemma3-270m")
+    status = commands.add_parser("status", help="show which leaves are closed, partial, stale or missing")
+    status.add_argument("suite", nargs="?", default="", help="a suite, or an output folder (default: all outputs)")
+    for command in (run, shell, leaf, status):
+        command.add_argument(
+            "--outputs", type=Path, default=None, help="where leaves go (default: outputs/ of the kit)"
+        )
+    fetch = commands.add_parser("fetch", help="fetch and convert the embedded models")
+    fetch.add_argument("names", nargs="*", help="their names (default: all)")
+    export = commands.add_parser("export", help="write a leaf's rows in lm-evaluation-harness's sample format")
+    export.add_argument("leaf", type=Path, help="the folder of a closed leaf")
+    export.add_argument("-o", "--folder", type=Path, default=None, help="where to (default: a folder in the leaf)")
+    return top
+
+
+def do_run(given: argparse.Namespace) -> int:
+    """Run a suite; 1 if a leaf failed."""
+    from thaikit.plan import plan, read_suite
+
+    leaves = plan(read_suite(given.suite), outputs=given.outputs)
+    chosen = [leaf for leaf in leaves if fnmatch(leaf.name, given.only)]
+    if not chosen:
+        raise ThaikitError(
+            f"--only {given.only!r} matches no leaf; there are {', '.join(leaf.name for leaf in leaves)}"
+        )
+    return run_all(chosen, given.jobs)
+
+
+def run_all(leaves: Sequence[Any], jobs: int) -> int:
+    """Run leaves, say how many went how; 1 if one failed."""
+    from thaikit.run import run
+
+    ended = run(leaves, jobs=jobs)
+    states = [done.state for done in ended]
+    print(", ".join(f"{states.count(state)} {state}" for state in ("closed", "done", "failed") if state in states))
+    return 0 if all(state in ("closed", "done") for state in states) else 1
+
+
+def do_plan(given: argparse.Namespace) -> int:
+    """One shell line a leaf."""
+    from thaikit.plan import plan, read_suite
+
+    more = ["--outputs", str(given.outputs)] if given.outputs else []
+    for leaf in plan(read_suite(given.suite), outputs=given.outputs):
+        print(shlex.join(["python", "-m", "thaikit", "leaf", given.suite, leaf.name, *more]))
+    return 0
+
+
+def do_leaf(given: argparse.Namespace) -> int:
+    """Run one leaf."""
+    from thaikit.params import nearest
+    from thaikit.plan import plan, read_suite
+
+    leaves = {leaf.name: leaf for leaf in plan(read_suite(given.suite), outputs=given.outputs)}
+    if given.name not in leaves:
+        hint = nearest(given.name, list(leaves))
+        raise ThaikitError(f"suite {given.suite}: no leaf {given.name!r}{hint}; it has {', '.join(leaves)}")
+    return run_all([leaves[given.name]], 1)
+
+
+def do_status(given: argparse.Namespace) -> int:
+    """Show the leaves of a suite, of a folder, or of all outputs."""
+    from thaikit.plan import plan, read_suite
+    from thaikit.records import root, status
+
+    outputs = given.outputs or root() / "outputs"
+    if given.suite and Path(given.suite).is_dir():
+        show(status(given.suite))
+    elif given.suite:
+        show([leaf.state() for leaf in plan(read_suite(given.suite), outputs=given.outputs)])
+    else:
+        for folder in sorted(path for path in outputs.glob("*/") if not path.name.startswith(".")):
+            print(f"{folder.name}:")
+            show(status(folder))
+    return 0
+
+
+def show(states: Sequence[Any]) -> None:
+    """One line a leaf: state, name, rows, when it was closed."""
+    for one in states:
+        print(f"{one.state:<8} {one.name:<44} {one.rows:>7} rows  {one.record.get('finished', '')}".rstrip())
+    if not states:
+        print("nothing yet")
+
+
+def do_fetch(given: argparse.Namespace) -> int:
+    """Fetch the embedded models; 1 if one cannot be had."""
+    from thaikit import embedded
+
+    wanted = given.names or None
+    there = embedded.fetch(wanted)
+    return 0 if set(wanted or embedded.EMBEDDED) <= set(there) else 1
+
+
+def do_export(given: argparse.Namespace) -> int:
+    """Write a leaf in the sample format of lm-evaluation-harness."""
+    from thaikit.tasks.export import export_leaf
+
+    for path in export_leaf(given.leaf, given.folder or ""):
+        print(path)
+    return 0
+
+
+def terminated(*_: Any) -> None:
+    """SIGTERM as Ctrl-C: children end, and what they wrote is resumed next time."""
+    raise KeyboardInterrupt
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Exit status 0 when all went well, 1 when a leaf failed, 2 for a user's fault, 130 after Ctrl-C."""
+    given = parser().parse_args(words)
+    commands = {"run": do_run, "plan": do_plan, "leaf": do_leaf, "status": do_status, "fetch": do_fetch}
+    signal.signal(signal.SIGTERM, terminated)
+    try:
+        return {**commands, "export": do_export}[given.command](given)
+    except ThaikitError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; run again to resume", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""What decides a leaf, by content: the one list of input hashes that the notebook and the runner both compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from thaikit import ThaikitError
+from thaikit.params import ModelEntry, Source, TaskSet, expand, file_inputs, load, nearest
+from thaikit.records import leaves, root, sha256_file, sha256_json
+from thaikit.tasks.load import match
+
+FILES = {"model": "models", "judge": "judges", "tasks": "tasks"}  # parameter → folder of params/
+READS_ALL = ("report",)  # reads the other stages over a whole suite too; those read the leaves of models only
+
+
+def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
+    """The files that decide a leaf of `stage` with these notebook parameters: shown name → SHA-256 of the content.
+
+    Read are the parameters `model`, `judge` and `tasks` (parameter files), `data` and `only` (which override the task
+    file), and `suite` (an output folder: its other closed leaves count by their run.json). Hub data sets count by id
+    and revision, weights in a folder by the names, sizes and times of their files. ThaikitError names a missing file.
+    """
+    named = {kind: str(params[name]) for name, kind in FILES.items() if params.get(name)}
+    found = file_inputs(**named)
+    if "models" in named:
+        found |= model_inputs(load("models", named["models"], ModelEntry), named["models"])
+    if "tasks" in named:
+        tasks = load("tasks", named["tasks"], TaskSet)
+        found |= data_inputs(tasks, data=str(params.get("data") or ""), only=params.get("only") or ())
+    if params.get("suite"):
+        found |= suite_inputs(stage, Path(str(params["suite"])))
+    return dict(sorted(found.items()))
+
+
+def model_inputs(entry: ModelEntry, name: str) -> dict[str, str]:
+    """What a model entry points at on this machine: recorded answers, a template file, folders of weights."""
+    found = {}
+    if entry.kind == "replay":
+        path = expand(entry.source, base=root())
+        if not path.is_file():
+            raise ThaikitError(f"model {name}: no recorded answers at {path}; run make replay, or choose another model")
+        found[f"records/{path.name}"] = sha256_file(path)
+    if isinstance(entry.chat_template, str):
+        path = Path(entry.chat_template).expanduser()
+        if not path.is_file():
+            raise ThaikitError(f"model {name}: chat_template names {path}, which is no file")
+        found[f"chat_template/{path.name}"] = sha256_file(path)
+    for key in ("source", "adapter"):
+        folder = Path(getattr(entry, key) or "/nowhere").expanduser()
+        if folder.is_dir():
+            found[f"{key}/{folder.name}"] = fingerprint(folder)
+    return found
+
+
+def fingerprint(folder: Path) -> str:
+    """A hash of the names, sizes and times of a folder's files: weights are too large to read before each run."""
+    facts = [(path.name, path.stat().st_size, int(path.stat().st_mtime)) for path in folder.iterdir() if path.is_file()]
+    return sha256_json(sorted(facts))
+
+
+def data_inputs(tasks: TaskSet, *, data: str = "", only: Sequence[str] = ()) -> dict[str, str]:
+    """The row and exemplar files of a task file's tasks; ThaikitError where a pattern matches nothing."""
+    unknown = [name for name in only if name not in tasks.tasks]
+    if unknown:
+        known = list(tasks.tasks)
+        hint = nearest(unknown[0], known)
+        raise ThaikitError(f"task file {tasks.name}: no task {unknown[0]!r}{hint}; it has {', '.join(known)}")
+    base = expand(data or tasks.data, base=root())
+    found: dict[str, str] = {}
+    for name, spec in tasks.tasks.items():
+        if not only or name in only:
+            for source in (spec.source, spec.exemplars):
+                found |= source_inputs(source, base, where=f"tasks {tasks.name}, task {name}") if source else {}
+    return found
+
+
+def source_inputs(source: Source, base: Path, *, where: str) -> dict[str, str]:
+    """The files of one source; a hub data set by id and revision."""
+    if source.hub:
+        parts = "/".join(part for part in (source.hub, source.config, source.split) if part)
+        return {f"hub/{parts}": sha256_json(source.revision)}
+    found: dict[str, str] = {}
+    for pattern in [source.files] if isinstance(source.files, str) else source.files:
+        if pattern:
+            if not base.is_dir() and not Path(pattern).expanduser().is_absolute():
+                raise ThaikitError(f"{where}: data {str(base)!r} is no folder; name the folder that holds the rows")
+            paths = [path for path, _ in match(base, pattern)]
+            if not paths:
+                raise ThaikitError(f"{where}: no file matches {pattern!r} below {base}; check the folder and the name")
+            found |= {f"data/{shown_below(path, base)}": sha256_file(path) for path in paths}
+    return found
+
+
+def shown_below(path: Path, base: Path) -> str:
+    """A data file's name as records show it."""
+    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+
+
+def suite_inputs(stage: str, suite: Path) -> dict[str, str]:
+    """The run.json files of a suite folder that a stage over the whole suite reads: never its own."""
+    if not suite.is_dir():
+        return {}
+    below = {leaf.path.relative_to(suite): leaf.path for leaf in leaves(suite)}
+    read = {name: path for name, path in below.items() if name.parts[0] != stage}
+    if stage not in READS_ALL:
+        read = {name: path for name, path in read.items() if len(name.parts) > 1}
+    return {f"{name.as_posix()}/run.json": sha256_file(path / "run.json") for name, path in read.items()}

@@ -1,0 +1,94 @@
+"""Leaves as readers see them: closed ones with their rows, and what is on disk of those that are not done."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thaikit import ThaikitError
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A closed leaf: its folder and what run.json says."""
+
+    path: Path
+    run: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The leaf's own name: the model, with what varies after it."""
+        return self.path.name
+
+    def tasks(self) -> list[str]:
+        """The names of the tasks that have rows, in file order of run.json where it lists them."""
+        there = {path.stem for path in (self.path / "rows").glob("*.parquet")}
+        listed = [name for name in self.run.get("tasks", {}) if name in there]
+        return listed + sorted(there - set(listed))
+
+    def rows(self, task: str) -> Any:
+        """A task's rows as a data frame (from Parquet), in item order."""
+        import pandas as pd
+
+        return pd.read_parquet(self.path / "rows" / f"{task}.parquet")
+
+
+def read_leaf(path: Path | str) -> Leaf:
+    """A closed leaf; ThaikitError where run.json is missing, which means that it is not done."""
+    folder = Path(path)
+    if not (folder / "run.json").exists():
+        raise ThaikitError(f"{folder}: no run.json, so this leaf is not done; run its notebook again to resume it")
+    return Leaf(folder, json.loads((folder / "run.json").read_text(encoding="utf-8")))
+
+
+def leaves(suite_dir: Path | str, *, stage: str = "") -> list[Leaf]:
+    """The closed leaves of a suite folder, of one stage or of all, by name; open and partial ones are left out."""
+    base = Path(suite_dir)
+    found = sorted(path.parent for path in base.glob(f"{stage or '*'}/**/run.json"))
+    return [read_leaf(path) for path in found if not any(map(set_aside, path.relative_to(base).parts))]
+
+
+def set_aside(name: str) -> bool:
+    """Whether a folder's name says that it is no leaf: being built, or about to be removed."""
+    return ".partial" in name or name.startswith(".")
+
+
+def partial(folder: Path) -> Path:
+    """Where a leaf is built until its notebook has ended well."""
+    return folder.with_name(folder.name + ".partial")
+
+
+@dataclass(frozen=True)
+class State:
+    """What is on disk of a leaf. `state` is closed, stale, partial or missing; `rows` are those written so far."""
+
+    name: str
+    state: str
+    rows: int = 0
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+def state_of(folder: Path, *, name: str = "", digest: str = "") -> State:
+    """The state of one leaf. With `digest` (its input hash now) a leaf closed with other inputs is stale."""
+    name = name or folder.name
+    record = read_leaf(folder).run if (folder / "run.json").exists() else {}
+    if record and digest in ("", record.get("input_hash")):
+        return State(name, "closed", count_rows(folder), record)
+    if partial(folder).is_dir():
+        return State(name, "partial", count_rows(partial(folder)), record)
+    return State(name, "stale", count_rows(folder), record) if record else State(name, "missing")
+
+
+def count_rows(folder: Path) -> int:
+    """Whole lines in the row files of a leaf."""
+    return sum(path.read_bytes().count(b"\n") for path in (folder / "rows").glob("*.jsonl"))
+
+
+def status(suite_dir: Path | str) -> list[State]:
+    """The states of all leaves that are on disk below a suite folder, by name."""
+    base = Path(suite_dir)
+    marks = [path.parent for path in base.glob("**/run.json") if not any(map(set_aside, path.relative_to(base).parts))]
+    open_ones = [path.with_name(path.name.removesuffix(".partial")) for path in base.glob("**/*.partial/")]
+    return [state_of(path, name=str(path.relative_to(base))) for path in sorted({*marks, *open_ones})]

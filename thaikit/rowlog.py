@@ -1,0 +1,94 @@
+"""The append-only rows of one task: whole lines, on disk before the next item begins, read back after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thaikit import ThaikitError
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a whole file or nothing: a temporary file beside it, then one rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    Path(name).chmod(0o644)
+    Path(name).replace(path)
+
+
+@dataclass
+class RowLog:
+    """The rows of one task in an open leaf: appended one whole line a write, on disk before the next item begins."""
+
+    path: Path
+    ids: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            drop_torn_line(self.path)
+            self.ids = {row["id"] for row in self.rows() if row.get("outcome") != "failed"}
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Append one row; `id` must be new. NaN and infinities become null, which JSON can hold."""
+        if row["id"] in self.ids:
+            raise ThaikitError(f"{self.path.name}: id {row['id']!r} is already there; ids are unique within a task")
+        line = json.dumps(finite(row), ensure_ascii=False, allow_nan=False) + "\n"
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            data, size = line.encode(), os.fstat(handle).st_size
+            if os.write(handle, data) != len(data):
+                os.ftruncate(handle, size)
+                raise ThaikitError(f"{self.path}: a row was written in part (disk full?); free space and run again")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if row.get("outcome") != "failed":  # a failed item is tried again when the leaf is resumed
+            self.ids.add(row["id"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows so far, in item order (`index`); of an item that failed and was tried again, the last row."""
+        found = {row["id"]: row for row in (read_rows(self.path) if self.path.exists() else [])}
+        return sorted(found.values(), key=lambda row: row.get("index", 0))
+
+
+def finite(value: Any) -> Any:
+    """The value with every NaN and infinity replaced by None, in lists and dicts too."""
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, Mapping):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return value
+
+
+def drop_torn_line(path: Path) -> int:
+    """Cut a last line that a killed process left unfinished; returns the number of bytes cut."""
+    data = path.read_bytes()
+    keep = data.rfind(b"\n") + 1
+    if keep != len(data):
+        with path.open("r+b") as handle:
+            handle.truncate(keep)
+    return len(data) - keep
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a JSONL file, split on LF only (Thai text may hold other line separators)."""
+    rows = []
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise ThaikitError(
+                    f"{path}, line {number}: not JSON ({error}); mend or delete the line and run again"
+                ) from error
+    return rows
