@@ -1,0 +1,197 @@
+"""A suite's leaves → one HTML file that opens by double click: no script, no network, Thai font inside."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import shutil
+import subprocess
+import tempfile
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup, escape
+from matplotlib.figure import Figure
+
+from thaikit import ThaikitError, figures, report_items, report_parts
+from thaikit.records import Leaf, Run, leaves, root, write_atomic
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+SCHEME = re.compile(r"(?i)(h)(?=ttp)")
+
+
+def suite_folder(suite: str) -> Path:
+    """The folder whose leaves are reported: "" the recorded outputs that come with the kit, a path, or the name of a
+    suite under outputs/. ThaikitError where there is none."""
+    if not suite:
+        return Path(__file__).resolve().parent / "samples" / "outputs"
+    given = Path(suite).expanduser()
+    tried = [given] if given.is_absolute() else [root() / given, root() / "outputs" / given]
+    for folder in tried:
+        if folder.is_dir():
+            return folder.resolve()
+    raise ThaikitError(
+        f"suite {suite!r}: no such folder ({', '.join(map(str, tried))}); name the folder of its outputs"
+    )
+
+
+def found_leaves(suite_dir: Path | str) -> list[Leaf]:
+    """The closed Thai-H6 leaves of a suite folder; ThaikitError where there is none."""
+    found = leaves(suite_dir, stage="thai_h6")
+    if not found:
+        raise ThaikitError(f"{suite_dir}: no closed leaf thai_h6/<model>/run.json in it; run 10_thai_h6 first")
+    return found
+
+
+def build(
+    suite_dir: Path | str, *, out_path: Path | str, title: str = "", gallery: bool = False, show_sensitive: bool = False
+) -> Path:
+    """Write the report of a suite's closed Thai-H6 leaves to `out_path`, whole or not at all; returns the path.
+
+    Item texts are shown for the shipped samples; for other data only with `gallery`. Rows marked `sensitive` only with
+    `show_sensitive`. Every text is escaped, and characters that cannot be seen are written out. ThaikitError where the
+    folder has no closed leaf or the Thai font is missing.
+    """
+    suite, path = Path(suite_dir).resolve(), Path(out_path)
+    found = found_leaves(suite)
+    figures.use_style()
+    sections = [section(group) for group in report_parts.groups(found)]
+    shown = [leaf for leaf in found if report_items.may_show(leaf, gallery=gallery)]
+    page = environment().get_template("report.html.j2").render(
+        title=title or "Thai-H6 report",
+        font=Markup(base64.b64encode(figures.thai_font().read_bytes()).decode()),
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        notices=notices(found),
+        loud=loud(found),
+        sections=sections,
+        provenance=[report_items.provenance(leaf, suite) for leaf in found],
+        gallery=[{"model": leaf.name, "tasks": report_items.gallery(leaf, sensitive=show_sensitive)} for leaf in shown],
+        hidden=[leaf.name for leaf in found if leaf not in shown],
+        limit_allowed=report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0),
+        seed=report_parts.SEED,
+    )  # fmt: skip
+    write_atomic(path, page)
+    return path
+
+
+def all_scores(groups: Sequence[report_parts.Group]) -> pd.DataFrame:
+    """The scores of all groups below each other, in percent and full precision."""
+    return pd.concat([report_parts.score_frame(group) for group in groups], ignore_index=True)
+
+
+def write(
+    run: Run,
+    suite_dir: Path | str,
+    *,
+    title: str = "",
+    gallery: bool = False,
+    show_sensitive: bool = False,
+    pdf: bool = False,
+) -> dict[str, str]:
+    """Write report.html into an open leaf, and a PDF where it is asked for and can be made; what was written, for
+    run.json. A closed leaf is left as it is."""
+    if run.closed:
+        return run.record["headline"]
+    page = build(
+        suite_dir, out_path=run.out_dir / "report.html", title=title, gallery=gallery, show_sensitive=show_sensitive
+    )
+    return {"report": page.name, "pdf": write_pdf(page)[1] if pdf else "not asked for"}
+
+
+def section(group: report_parts.Group) -> dict[str, Any]:
+    """All that is shown of one group of comparable leaves."""
+    table = report_parts.score_frame(group)
+    drawn = table["value"].notna().any()
+    return {
+        "profile": group.profile, "labels": group.labels, "delimiter": group.delimiter, "data": group.data,
+        "tasks_file": group.tasks_file, "scores": report_parts.score_table(group),
+        "figure": png_uri(figures.thai_h6_bars(table)) if drawn else "",
+        "comparisons": report_parts.comparisons(group), "metrics": report_parts.metric_tables(group),
+        "generated": report_parts.generated_table(group), "counts": report_parts.count_table(group),
+    }  # fmt: skip
+
+
+def png_uri(figure: Figure) -> Markup:
+    """A figure as a data address, at twice the size on the page."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=192, metadata={"Software": None})
+    return Markup("data:image/png;base64," + base64.b64encode(stream.getvalue()).decode())
+
+
+def notices(found: Sequence[Leaf]) -> list[str]:
+    """What a reader must know before the first number."""
+    told = []
+    rehearsing = [leaf.name for leaf in found if report_parts.rehearses(leaf)]
+    if rehearsing:
+        told.append(f"These models rehearse the machinery; their numbers rank nothing: {', '.join(rehearsing)}.")
+    few = [f"{leaf.name} ({leaf.run['params']['limit']} items a task)" for leaf in found if report_parts.limited(leaf)]
+    if few:
+        told.append(f"A limit was set, so only part of the items was asked: {', '.join(few)}.")
+    return told + report_items.mismatches(found)
+
+
+def loud(found: Sequence[Leaf]) -> list[str]:
+    """One sentence for each leaf whose generations hit the token limit too often."""
+    return [
+        f"{leaf.name}, {figures.task_names(task)[0]}: {report_parts.percent(facts['limit_hit'])} % of the completions "
+        f"hit the limit of {facts.get('max_new_tokens', '?')} new tokens, so answers are cut; raise max_new_tokens."
+        for leaf in found
+        for task, facts in leaf.run.get("tasks", {}).items()
+        if report_parts.number(facts.get("limit_hit")) > report_parts.LIMIT_HIT_ALLOWED
+    ]
+
+
+def environment() -> jinja2.Environment:
+    """Jinja2 with autoescape on, undefined names an error, and `visible` over everything that is written."""
+    folder = Path(__file__).resolve().parent / "templates"
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, finalize=visible,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+
+def visible(value: Any) -> Any:
+    """A text as safe HTML in which nothing hides: control, direction and zero-width characters are written as U+XXXX.
+
+    A span around the h of "http" changes nothing that is seen or copied, and keeps programs from making links.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return Markup(SCHEME.sub(r"<span>\1</span>", seen(value)))
+
+
+def seen(text: str) -> str:
+    """A text escaped, what cannot be seen in it written out."""
+    return "".join(
+        f'<span class="ctl">U+{ord(char):04X}</span>'
+        if unicodedata.category(char) in UNSEEN and char not in "\n\t"
+        else str(escape(char))
+        for char in text
+    )
+
+
+def write_pdf(html: Path) -> tuple[Path | None, str]:
+    """Print the report to a PDF beside it with a Chromium from the PATH: (path, or None without one; a sentence)."""
+    browser = next((found for found in map(shutil.which, BROWSERS) if found), None)
+    if browser is None:
+        return None, f"No Chromium on the PATH, so no PDF was made; open {html.name} in a browser and print it."
+    target = html.resolve().with_suffix(".pdf")
+    target.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        words = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--no-pdf-header-footer",
+                 "--disable-background-networking", f"--user-data-dir={profile}", f"--print-to-pdf={target}",
+                 html.resolve().as_uri()]  # fmt: skip
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=180)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return None, f"{Path(browser).name} made no PDF ({type(error).__name__}); print {html.name} by hand."
+    if not target.exists():
+        return None, f"{Path(browser).name} made no PDF (exit status {done.returncode}); print {html.name} by hand."
+    return target, f"PDF: {target.name}"
