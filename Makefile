@@ -41,3 +41,8 @@ test: $(VENV)/.test $(VENV)/.models
 
 lab: $(VENV)/.models
 	cd "$(ROOT)" && $(BIN)/jupyter lab notebooks
+
+# Items a task: make parity PARITY_ITEMS=2 (0: all). English rows too where THAIKIT_REAL_DATA names their folder.
+parity: $(VENV)/.test $(VENV)/.models
+	cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
+	cd "$(ROOT)" && PARITY_ITEMS="$(PARITY_ITEMS)" $(BIN)/python -m thaikit.parity
