@@ -14,10 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import papermill
 from jupyter_client.manager import AsyncKernelManager
-from nbclient.exceptions import DeadKernelError
-from papermill.exceptions import PapermillExecutionError
 
 LONGEST_SOCKET = 100  # bytes of a Unix socket's path: 108 on Linux, 104 on macOS, less what is appended
 DIED = "kernel died (often memory): lower batch_size or take a smaller model, and run again to resume"
@@ -46,6 +43,12 @@ class IPCKernelManager(AsyncKernelManager):
 
 def execute(job: dict[str, Any]) -> str:
     """Run a job's notebook; "" when papermill ended well, else the reason in one sentence."""
+    # jsonschema takes this package if it can, to check addresses that no notebook has; importing it costs seconds.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
     IPCKernelManager.folder = tempfile.mkdtemp(prefix="thaikit-")
     IPCKernelManager.lock = tuple(job["lock"])
     try:
@@ -71,8 +74,8 @@ def execute(job: dict[str, Any]) -> str:
     return ""
 
 
-def told(error: PapermillExecutionError) -> str:
-    """A cell's exception as one sentence; the kit's own faults are one already."""
+def told(error: Any) -> str:
+    """A cell's exception (PapermillExecutionError) as one sentence; the kit's own faults are one already."""
     if error.ename == "ThaikitError":
         return one_line(error.evalue)
     return one_line(f"{error.ename}: {error.evalue} (in cell {error.exec_count})")
