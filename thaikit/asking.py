@@ -30,7 +30,7 @@ class Local:
     """A local causal model behind the four calls that tasks make."""
 
     loaded: Any
-    checked: bool = field(default=False, repr=False)
+    kernel: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -53,8 +53,8 @@ class Local:
         return self.loaded.max_length
 
     def facts(self) -> dict[str, Any]:
-        """What run.json says of it."""
-        return self.loaded.facts()
+        """What run.json says of it, with the scoring kernel that was asked for and the one that was used."""
+        return {**self.loaded.facts(), **({"kernel": self.kernel} if self.kernel else {})}
 
     def render(self, conversation: Conversation) -> str:
         """A conversation as the chat template writes it, ready for the answer; a refused system turn is dropped."""
@@ -62,13 +62,14 @@ class Local:
 
         if any(not turn["content"].strip() for turn in conversation):
             raise ValueError("a turn of the conversation is empty; this task has no chat form, use a plain prompt")
-        options = {"tokenize": False, "add_generation_prompt": True}
-        try:
-            return self.loaded.tokenizer.apply_chat_template(conversation, **options)
-        except TemplateError:
-            if conversation[0]["role"] != "system":
-                raise
-            return self.loaded.tokenizer.apply_chat_template(conversation[1:], **options)
+        fault: TemplateError | None = None
+        for turns in (conversation, conversation[1:] if conversation[0]["role"] == "system" else []):
+            try:
+                if turns:
+                    return self.loaded.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+            except TemplateError as error:
+                fault = error
+        raise ValueError(f"the chat template of {self.name} fails on this conversation ({fault})") from fault
 
     def encode_prompt(self, prompt: str | Conversation, *, bos: str) -> list[int]:
         """Token ids of a prompt to continue; a rendered conversation holds its own special tokens."""
@@ -85,24 +86,41 @@ class Local:
             prompt, rules = self.render(prompt), {**rules, "bos": "never", "move_space": False}
         return encoding.encode_pair(self.loaded.tokenizer, prompt, continuation, **rules)
 
-    def score(self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell) -> Iterator[tuple[int, Any]]:
-        """Yield (request index, Scored) as batches finish."""
-        from thaikit import loglikelihood
+    def choose(self, kernel: str) -> str:
+        """The kernel to use: the tree where a probe shows that this model can be packed, else the plain path."""
+        from thaikit import loglikelihood, tree
 
-        if not self.checked:
+        if self.kernel.get("asked") != kernel:
             try:
                 loglikelihood.check_head(self.loaded.model)
             except ValueError as error:
                 raise ThaikitError(f"model {self.name}: {error}") from error
-            self.checked = True
+            why = tree.unfit(self.loaded.model) if kernel == "tree" else ""
+            self.kernel = {"asked": kernel, "used": "plain" if why else kernel, "why": why}
+        return self.kernel["used"]
+
+    def score(
+        self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell, kernel: str = "tree"
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (request index, Scored) as batches or packs finish."""
+        from thaikit import loglikelihood, tree
+
         pairs = [(request.context, request.continuation) for request in requests]
-        total = sum(request.length for request in requests)
-        yield from loglikelihood.score_plain(
-            self.loaded.model, pairs, batch_size=batch_size, on_batch=counter(tell, total)
-        )
+        hear = counter(tell, sum(request.length for request in requests))
+        if self.choose(kernel) == "tree":
+            yield from tree.score_tree(self.loaded.model, pairs, on_batch=hear)
+        else:
+            yield from loglikelihood.score_plain(self.loaded.model, pairs, batch_size=batch_size, on_batch=hear)
 
     def generate(
-        self, prompts: Sequence[Sequence[int]], *, stops: Sequence[str], max_new_tokens: int, batch_size: int, tell: Tell
+        self,
+        prompts: Sequence[Sequence[int]],
+        *,
+        stops: Sequence[str],
+        max_new_tokens: int,
+        batch_size: int,
+        tell: Tell,
+        kernel: str = "tree",
     ) -> Iterator[tuple[int, Any]]:
         """Yield (prompt index, Generated) as rows finish; greedy, cut at the first end token."""
         from thaikit import generation
@@ -118,6 +136,7 @@ class Local:
             eos_ids=sorted(self.loaded.eos_ids),
             max_new_tokens=max_new_tokens,
             batch_size=batch_size,
+            share=self.choose(kernel) == "tree",
             on_batch=counter(tell, sum(map(len, prompts))),
         )
 

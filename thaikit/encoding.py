@@ -67,10 +67,11 @@ def encode_pair(
     """The ids that condition and the ids that are scored, from one joint encoding of `context + continuation`.
 
     White space at the end of the context moves to the front of the continuation (`move_space=False` for the newlines
-    that a chat template writes: they belong to the context, or longer choices would pay less for them). Where the context's own ids do not
-    begin the joint ids, a token spans the join: `boundary="offsets"` splits at the first token that ends beyond the
-    context's characters (it counts as continuation), `"naive"` slices by the context's count as the harness does
-    (ValueError if nothing is left). `prefix="eos"` takes EOS for an empty context, as the leaderboard's commit did.
+    that a chat template writes: they belong to the context, or longer choices would pay less for them). Where the
+    context's own ids do not begin the joint ids, a token spans the join: `boundary="offsets"` splits at the first token
+    that ends beyond the context's characters (it counts as continuation), `"naive"` slices by the context's count as
+    the harness does (ValueError if nothing is left). `prefix="eos"` takes EOS for an empty context, as the
+    leaderboard's commit did.
     """
     if not continuation:
         raise ValueError("the continuation is empty; there is nothing to score")

@@ -1,8 +1,11 @@
-"""Greedy generation with stop strings tracked per row on the decoded text. Finished rows leave the batch at once."""
+"""Greedy generation with stop strings tracked per row on the decoded text. Finished rows leave the batch at once.
+
+Two ways to run the same loop: `Native` leaves masks and cache to the model (any architecture), `Shared` runs the ids
+that all prompts begin with once, keeps their keys and values, and masks by position (models that the tree can pack).
+"""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +13,8 @@ from typing import Any
 import torch
 
 from thaikit.loglikelihood import decoder, logits
+from thaikit.tree import Prefix, additive, cache_argument, layer_masks, run_chain
+from thaikit.trie import MIN_PREFIX, shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,16 @@ class Generated:
     text: str
     ids: tuple[int, ...]
     finish: str
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a row ends, and how ids become text."""
+
+    decode: Callable[[list[int]], str]
+    stops: tuple[str, ...]
+    eos_ids: frozenset[int]
+    max_new_tokens: int
 
 
 @dataclass
@@ -39,21 +54,28 @@ def generate(
     eos_ids: Sequence[int],
     max_new_tokens: int,
     batch_size: int = 8,
+    share: bool = False,
     on_batch: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[int, Generated]]:
     """Yield `(prompt index, Generated)` as rows finish; prompts of like length share a batch.
 
     Ids are cut at the first end token; text keeps the stop string (the caller cuts it, so that the rule is on record).
-    `decode` gives the text of new ids. `on_batch` hears the prompt tokens of each finished batch.
+    `share` runs the ids that all prompts begin with once. `batch_size` is halved on out-of-memory and the batch tried
+    again. `on_batch` hears the prompt tokens of each finished batch.
     """
     if isinstance(stops, str):
         raise ValueError(f"stops is the string {stops!r}; it must be a list of strings")
+    rules = Rules(decode, tuple(stops), frozenset(eos_ids), max_new_tokens)
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), tuple(prompts[i])))
+    prefix = Prefix()
+    past = run_prefix(model, [prompts[i] for i in order], prefix) if share else 0
     start, size = 0, max(1, batch_size)
     while start < len(order):
         chosen = order[start : start + size]
+        rests = [list(prompts[i])[past:] for i in chosen]
         try:
-            done = list(run_batch(model, chosen, prompts, decode, list(stops), set(eos_ids), max_new_tokens))
+            state = Shared(model, rests, prefix) if share else Native(model, rests)
+            done = list(write(state, [Writing(i, []) for i in chosen], rules))
         except torch.cuda.OutOfMemoryError:
             if size == 1:
                 raise
@@ -66,69 +88,124 @@ def generate(
         yield from done
 
 
-@torch.inference_mode()
-def run_batch(
-    model: Any,
-    chosen: Sequence[int],
-    prompts: Sequence[Sequence[int]],
-    decode: Callable[[list[int]], str],
-    stops: list[str],
-    eos_ids: set[int],
-    limit: int,
-) -> Iterator[tuple[int, Generated]]:
-    """Left-padded prefill, then one token a step for the rows that are still writing."""
-    device = model.get_input_embeddings().weight.device
-    width = max(len(prompts[i]) for i in chosen)
-    ids = torch.zeros(len(chosen), width, dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for line, i in enumerate(chosen):
-        ids[line, width - len(prompts[i]) :] = torch.tensor(list(prompts[i]))
-        mask[line, width - len(prompts[i]) :] = 1
-    ids, mask, cache = ids.to(device), mask.to(device), None
-    rows = [Writing(i, []) for i in chosen]
-    for _ in range(limit):
-        positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        tokens, cache = step(model, ids, mask, positions, cache)
+def run_prefix(model: Any, prompts: Sequence[Sequence[int]], prefix: Prefix) -> int:
+    """Run the ids that all prompts begin with (all but the last id of the shortest); returns how many there are."""
+    first = tuple(prompts[0]) if prompts else ()
+    past = min((shared(first, tuple(p)) for p in prompts), default=0)
+    past = min([past, *(len(p) - 1 for p in prompts)])
+    if past < MIN_PREFIX or len(prompts) < 2:
+        return 0
+    run_chain(model, first[:past], prefix)
+    return past
+
+
+def write(state: Native | Shared, rows: list[Writing], rules: Rules) -> Iterator[tuple[int, Generated]]:
+    """One token a step for the rows that are still writing; each finished row leaves."""
+    for _ in range(rules.max_new_tokens):
+        tokens = state.step()
         for row, token in zip(rows, tokens, strict=True):
-            row.finish = advance(row.ids, token, decode, stops, eos_ids)
-        yield from (finished(row, decode) for row in rows if row.finish)
+            row.finish = advance(row.ids, token, rules)
+        yield from (finished(row, rules) for row in rows if row.finish)
         keep = [line for line, row in enumerate(rows) if not row.finish]
         if not keep:
             return
-        if len(keep) < len(rows):
-            cache.batch_select_indices(torch.tensor(keep, device=device))
-            rows, mask, tokens = [rows[k] for k in keep], mask[keep], [tokens[k] for k in keep]
-        ids = torch.tensor(tokens, device=device).unsqueeze(1)
-        mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+        rows = [rows[line] for line in keep]
+        state.go_on([tokens[line] for line in keep], keep)
     for row in rows:
         row.finish = "length"
-        yield finished(row, decode)
+        yield finished(row, rules)
 
 
-def step(
-    model: Any, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Any
-) -> tuple[list[int], Any]:
-    """The arg-max token of each row's last position, and the grown key/value cache."""
-    given = {} if cache is None else {cache_name(model): cache}
-    out = decoder(model)(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=True, **given)
-    best = logits(model, out[0][:, -1]).argmax(-1)
-    return best.tolist(), out[cache_name(model)]
-
-
-def cache_name(model: Any) -> str:
-    """The forward argument for the cache: `cache` in newer transformers, `past_key_values` before."""
-    return "cache" if "cache" in inspect.signature(decoder(model).forward).parameters else "past_key_values"
-
-
-def advance(ids: list[int], token: int, decode: Callable[[list[int]], str], stops: list[str], eos: set[int]) -> str:
+def advance(ids: list[int], token: int, rules: Rules) -> str:
     """Add a token to a row; the reason it is finished, or ""."""
-    if token in eos:
+    if token in rules.eos_ids:
         return "eos"
     ids.append(token)
-    text = decode(ids) if stops else ""
-    return "stop" if any(stop and stop in text for stop in stops) else ""
+    text = rules.decode(ids) if rules.stops else ""
+    return "stop" if any(stop and stop in text for stop in rules.stops) else ""
 
 
-def finished(row: Writing, decode: Callable[[list[int]], str]) -> tuple[int, Generated]:
+def finished(row: Writing, rules: Rules) -> tuple[int, Generated]:
     """A row's result."""
-    return row.index, Generated(decode(row.ids), tuple(row.ids), row.finish)
+    return row.index, Generated(rules.decode(row.ids), tuple(row.ids), row.finish)
+
+
+def left_pad(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and mask (rows, width), padding on the left."""
+    width = max(map(len, rows))
+    ids = torch.zeros(len(rows), width, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for line, row in enumerate(rows):
+        ids[line, width - len(row) :] = torch.tensor(list(row))
+        mask[line, width - len(row) :] = 1
+    return ids.to(device), mask.to(device)
+
+
+class Native:
+    """A batch under way with the model's own masks and cache."""
+
+    def __init__(self, model: Any, rows: Sequence[Sequence[int]]) -> None:
+        self.model, self.cache = model, None
+        self.ids, self.mask = left_pad(rows, model.get_input_embeddings().weight.device)
+
+    @torch.inference_mode()
+    def step(self) -> list[int]:
+        """The arg-max token of each row."""
+        name = cache_argument(decoder(self.model))
+        positions = (self.mask.cumsum(-1) - 1).clamp(min=0)[:, -self.ids.shape[1] :]
+        given = {} if self.cache is None else {name: self.cache}
+        out = decoder(self.model)(
+            input_ids=self.ids, attention_mask=self.mask, position_ids=positions, use_cache=True, **given
+        )
+        self.cache = out[name]
+        return logits(self.model, out[0][:, -1]).argmax(-1).tolist()
+
+    def go_on(self, tokens: Sequence[int], keep: Sequence[int]) -> None:
+        """Feed the new tokens of the rows that stay."""
+        device = self.ids.device
+        if len(keep) < len(self.mask):
+            self.cache.batch_select_indices(torch.tensor(keep, device=device))
+            self.mask = self.mask[list(keep)]
+        self.ids = torch.tensor(list(tokens), device=device).unsqueeze(1)
+        self.mask = torch.cat([self.mask, self.mask.new_ones(len(keep), 1)], dim=1)
+
+
+class Shared:
+    """A batch under way over a prefix that was run once. Keys know their position, -1 for padding."""
+
+    def __init__(self, model: Any, rows: Sequence[Sequence[int]], prefix: Prefix) -> None:
+        self.model = model
+        self.ids, mask = left_pad(rows, model.get_input_embeddings().weight.device)
+        past = prefix.get_seq_length()
+        self.cache = prefix.spread(len(rows))
+        self.at = (mask.cumsum(-1) - 1 + past).masked_fill(mask == 0, -1)
+        before = torch.arange(past, device=self.at.device).expand(len(rows), past)
+        self.keys = torch.cat([before, self.at], dim=1)
+
+    @torch.inference_mode()
+    def step(self) -> list[int]:
+        """The arg-max token of each row."""
+        query, key = self.at[:, :, None], self.keys[:, None, :]
+        seen = (key >= 0) & (key <= query)
+        # A padding query would see nothing and give NaN, which spreads through the values: let it see itself.
+        width = self.at.shape[1]
+        own = torch.eye(width, dtype=torch.bool, device=seen.device)
+        seen[:, :, -width:] |= own & (self.at < 0)[:, :, None]
+        stack = decoder(self.model)
+        out = stack(
+            input_ids=self.ids,
+            position_ids=self.at.clamp(min=0),
+            attention_mask=layer_masks(self.model, seen, query - key, additive),
+            use_cache=True,
+            **{cache_argument(stack): self.cache},
+        )
+        return logits(self.model, out[0][:, -1]).argmax(-1).tolist()
+
+    def go_on(self, tokens: Sequence[int], keep: Sequence[int]) -> None:
+        """Feed the new tokens of the rows that stay."""
+        lines = torch.tensor(list(keep), device=self.ids.device)
+        if len(keep) < len(self.at):
+            self.cache.select(lines)
+        self.at = self.at[lines][:, -1:] + 1
+        self.keys = torch.cat([self.keys[lines], self.at], dim=1)
+        self.ids = torch.tensor(list(tokens), device=self.ids.device).unsqueeze(1)

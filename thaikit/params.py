@@ -208,7 +208,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML file's mapping; ThaikitError with file and line where it is none."""
     try:
         with path.open(encoding="utf-8-sig") as stream:
-            data = yaml.load(stream, UniqueLoader)  # noqa: S506 - a SafeLoader
+            data = yaml.load(stream, UniqueLoader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ThaikitError(f"{shown(path)}: not readable as YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):

@@ -91,14 +91,14 @@ class Replay:
         """The request's bytes, which key its record."""
         return Encoded(tuple(prompt.encode()), tuple(continuation.encode()))
 
-    def score(self, requests: Sequence[Encoded], *, batch_size: int, tell: Any) -> Iterator[tuple[int, Replayed]]:
+    def score(self, requests: Sequence[Encoded], **_: Any) -> Iterator[tuple[int, Replayed]]:
         """Yield (request index, recorded score)."""
         for index, request in enumerate(requests):
             record = self.look_up("scores", pair_key(bytes(request.context), bytes(request.continuation)))
             yield index, Replayed(np.asarray(record["lp"], dtype=np.float32), bool(record["g"]))
 
     def generate(
-        self, prompts: Sequence[Sequence[int]], *, stops: Sequence[str], max_new_tokens: int, batch_size: int, tell: Any
+        self, prompts: Sequence[Sequence[int]], *, stops: Sequence[str], max_new_tokens: int, **_: Any
     ) -> Iterator[tuple[int, Written]]:
         """Yield (prompt index, recorded completion)."""
         for index, prompt in enumerate(prompts):
@@ -136,7 +136,7 @@ class Recorder:
         """As the model encodes it; remembers which texts the ids stand for."""
         request = self.model.encode_pair(prompt, continuation, **rules)
         key = pair_key(prompt.encode(), continuation.encode())
-        self.records["_pairs"][(request.context, request.continuation)] = key
+        self.records["_pairs"].setdefault((request.context, request.continuation), set()).add(key)
         return request
 
     def score(self, requests: Sequence[Encoded], **options: Any) -> Iterator[tuple[int, Any]]:
@@ -144,8 +144,8 @@ class Recorder:
         for index, scored in self.model.score(requests, **options):
             request = requests[index]
             values = [round(float(x), DECIMALS) for x in scored.logprobs]
-            key = self.records["_pairs"][(request.context, request.continuation)]
-            self.records["scores"][key] = {"lp": values, "g": scored.greedy}
+            for key in self.records["_pairs"][(request.context, request.continuation)]:
+                self.records["scores"][key] = {"lp": values, "g": scored.greedy}
             yield index, scored
 
     def generate(self, prompts: Sequence[Sequence[int]], **options: Any) -> Iterator[tuple[int, Any]]:

@@ -17,7 +17,7 @@ def write_atomic(path: Path, text: str) -> None:
     """Write a whole file or nothing: a temporary file beside it, then one rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
         stream.write(text)
     Path(name).chmod(0o644)
     Path(name).replace(path)
@@ -37,13 +37,13 @@ class RowLog:
             self.ids = {row["id"] for row in self.rows() if row.get("outcome") != "failed"}
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Append one row; `id` must be new. NaN and infinities become null, which JSON can hold."""
+        """Append one row; `id` must be new. NaN and infinities become null, half a surrogate pair its JSON escape."""
         if row["id"] in self.ids:
             raise ThaikitError(f"{self.path.name}: id {row['id']!r} is already there; ids are unique within a task")
         line = json.dumps(finite(row), ensure_ascii=False, allow_nan=False) + "\n"
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            data, size = line.encode(), os.fstat(handle).st_size
+            data, size = line.encode(errors="backslashreplace"), os.fstat(handle).st_size
             if os.write(handle, data) != len(data):
                 os.ftruncate(handle, size)
                 raise ThaikitError(f"{self.path}: a row was written in part (disk full?); free space and run again")

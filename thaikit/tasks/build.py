@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError, fewshot, text
-from thaikit.params import TaskSet, TaskSpec, expand
+from thaikit.params import TaskSet, TaskSpec, expand, nearest
 from thaikit.records import root, sha256_json
 from thaikit.tasks import custom, h6
 from thaikit.tasks.items import Item
@@ -17,6 +17,7 @@ from thaikit.tasks.labels import PROFILES, Profile
 from thaikit.tasks.load import Row, Table, read_source, subset
 
 MMLU_SUBJECTS = 57
+ACCURACIES = ("acc", "acc_norm", "acc_bytes", "acc_tokens")
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,9 @@ class Task:
 
     @property
     def metric(self) -> str:
-        """The headline metric's name."""
-        return self.spec.metric or h6.METRICS[self.spec.kind]
+        """The headline metric's name; GSM8K's is the profile's rule."""
+        ruled = self.profile.numeric if self.spec.kind == "gsm8k" else ""
+        return self.spec.metric or ruled or h6.METRICS[self.spec.kind]
 
     @property
     def generates(self) -> bool:
@@ -70,6 +72,7 @@ def build(name: str, tasks: TaskSet, base: Path, *, limit: int = 0) -> Task:
     """One task: read, split into scored rows and exemplars, checked."""
     spec, profile = tasks.tasks[name], PROFILES[tasks.profile]
     own: Mapping[str, Any] = h6.FIELDS.get(spec.kind, {})
+    refuse_unknown(name, spec, own)
     reader = h6.Reader(spec, {**own, **spec.fields}, profile, tasks.labels)
     exemplar_reader = replace(reader, fields={**reader.fields, **spec.exemplar_fields})
     table = read_source(spec.source, base)
@@ -89,6 +92,21 @@ def build(name: str, tasks: TaskSet, base: Path, *, limit: int = 0) -> Task:
         name, spec, profile, tasks.labels, tuple(ordered[i] for i in taken), pools, tuple(draws[i] for i in taken),
         tuple(counts), len(pairs) - len(kept), audit([item for _, item in kept]),
     )  # fmt: skip
+
+
+def refuse_unknown(name: str, spec: TaskSpec, own: Mapping[str, Any]) -> None:
+    """Stop at a misspelt field of a map, or a metric that the kind does not have."""
+    allowed = [*own, "id", "subject", *(["ctx"] if spec.kind == "hellaswag" else [])] if own else [*spec.fields]
+    for key in ("fields", "exemplar_fields", "values"):
+        if own or key == "values":
+            for field in getattr(spec, key):
+                if field not in allowed:
+                    hint = nearest(field, allowed)
+                    raise ThaikitError(f"task {name}: {key} names {field!r}{hint}; allowed are {', '.join(allowed)}")
+    named = ("strict", "flexible", "em_thai", "v1") if spec.kind in ("gsm8k", "numeric") else ACCURACIES
+    named = ("mc1", "mc2", "acc") if spec.kind == "truthfulqa" else named
+    if spec.metric and spec.metric not in named:
+        raise ThaikitError(f"task {name}: metric is {spec.metric!r}; a {spec.kind} set has {', '.join(named)}")
 
 
 def split(
@@ -172,7 +190,8 @@ def refuse_size_mismatch(
         told += [f"{file}: no such file" for file in absent]
     else:
         told = [f"{len(kept)} scored, {spec.expected_rows} expected"] if len(kept) != spec.expected_rows else []
-        told += [f"{line['file']}: {line['scored']} scored of {line['rows']}" for line in counts if told and line["rows"]]
+        if told:
+            told += [f"{line['file']}: {line['scored']} scored of {line['rows']}" for line in counts if line["rows"]]
     subjects = {item.subject for _, item in kept}
     if spec.kind == "mmlu" and len(subjects) != MMLU_SUBJECTS and not spec.subjects:
         told.insert(0, f"{len(subjects)} subjects, {MMLU_SUBJECTS} expected")
@@ -189,7 +208,8 @@ def refuse_twice(kept: Sequence[tuple[Row, Item]]) -> None:
     for row, item in kept:
         if item.id in seen:
             first = seen[item.id]
-            raise ThaikitError(f"{row.where()}: id {item.id!r} is also in {first.file}, row {first.number}; ids are unique")
+            told = f"id {item.id!r} is also in {first.file}, row {first.number}; ids are unique"
+            raise ThaikitError(f"{row.where()}: {told}")
         seen[item.id] = row
     if not kept:
         raise ThaikitError("no row is left to score once exemplars are taken out; give more rows or fewer exemplars")
@@ -216,6 +236,8 @@ def draw(
                 "give more exemplars, lower shots, or name in `subjects` those to run"
             )
     size = len(pools.get("", ()))
+    if set(pools) - {""}:  # the harness's streams know one pool; exemplars by subject are taken in order
+        sampler = "first_n"
     if sampler == "random-42":
         stream = list(fewshot.old_stream(len(found), size, spec.shots))
         return [found[doc] for doc, _ in stream], [tuple(shots) for _, shots in stream]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from thaikit import ThaikitError
-from thaikit.tasks.h6 import Reader, number_of
-from thaikit.tasks.load import Row
+from thaikit.tasks.h6 import Reader, blank, number_of, subject_of
+from thaikit.tasks.load import Row, shorten
 
 BARE_NUMBER = r"^\s*(-?[0-9][0-9,]*(?:\.[0-9]+)?)\s*$"
 FIELD = re.compile(r"\{(\w+)(?:\[\d+\])?\}")
@@ -24,12 +24,23 @@ def fill(template: str, fields: Mapping[str, Any], row: Row) -> str:
     bare = FIELD.sub("", template.replace("{{", "").replace("}}", ""))
     if "{" in bare or "}" in bare:
         raise ThaikitError(f"template {template!r}: only {{field}} and {{field[0]}} are allowed, and {{{{ for a brace")
+    for name in FIELD.findall(template):
+        if name in fields and (fields[name] is None or fields[name] != fields[name]):
+            raise ThaikitError(f"{row.where(name)}: found {fields[name]}, template {template!r} needs a value there")
     try:
         return template.format(**fields)
-    except (KeyError, IndexError) as error:
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ThaikitError(
-            f"{row.where()}: template {template!r} asks for {error}; the field map has {', '.join(fields)}"
+            f"{row.where()}: template {template!r} cannot be filled ({error}); the field map has {', '.join(fields)}"
         ) from error
+
+
+def query_of(reader: Reader, row: Row, fields: Mapping[str, Any]) -> str:
+    """The query, which must show something."""
+    query = fill(reader.spec.query, fields, row)
+    if blank(query):
+        raise ThaikitError(f"{row.where('query')}: template {reader.spec.query!r} gives an empty query; mend the row")
+    return query
 
 
 def multiple_choice(reader: Reader, row: Row) -> dict[str, Any]:
@@ -39,14 +50,14 @@ def multiple_choice(reader: Reader, row: Row) -> dict[str, Any]:
         choices = reader.texts(row, spec.choices)
     else:
         choices = tuple(fill(template, fields, row) for template in spec.choices)
-    empty = [place + 1 for place, choice in enumerate(choices) if not choice.strip()]
-    if empty or len(choices) < 2:
-        raise ThaikitError(f"{row.where('choices')}: found {list(choices)}; at least two choices, none empty, are needed")
+    if any(map(blank, choices)) or len(choices) < 2:
+        told = f"found {shorten(list(choices))}; at least two choices, none empty, are needed"
+        raise ThaikitError(f"{row.where('choices')}: {told}")
     gold = gold_index(reader, row, choices)
-    query = fill(spec.query, fields, row)
+    query = query_of(reader, row, fields)
     answer = fill(spec.answer, fields, row) if spec.answer else choices[gold]
     return {"question": query, "query": query, "choices": choices, "gold": gold, "answer": answer,
-            "subject": str(fields.get("subject", row.subject)), "description": spec.description}  # fmt: skip
+            "subject": subject_of(reader, row), "description": spec.description}  # fmt: skip
 
 
 def gold_index(reader: Reader, row: Row, choices: tuple[str, ...]) -> int:
@@ -57,7 +68,8 @@ def gold_index(reader: Reader, row: Row, choices: tuple[str, ...]) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(choices):
         return value
     allowed = f"0 to {len(choices) - 1}, or the text of one choice"
-    raise ThaikitError(f"{row.where(reader.spec.gold)}: gold is {value!r}; allowed are {allowed} (a value map can turn letters)")
+    told = f"gold is {shorten(value)}; allowed are {allowed} (a value map can turn letters)"
+    raise ThaikitError(f"{row.where(reader.spec.gold)}: {told}")
 
 
 def numeric(reader: Reader, row: Row) -> dict[str, Any]:
@@ -65,9 +77,9 @@ def numeric(reader: Reader, row: Row) -> dict[str, Any]:
     spec, fields = reader.spec, values(reader, row)
     gold = str(reader.get(row, spec.gold))
     number = number_of(reader, row, spec.gold, gold, BARE_NUMBER)
-    query = fill(spec.query, fields, row)
+    query = query_of(reader, row, fields)
     return {"question": query, "query": query, "reference": number, "answer": fill(spec.answer, fields, row),
-            "subject": str(fields.get("subject", row.subject)), "description": spec.description}  # fmt: skip
+            "subject": subject_of(reader, row), "description": spec.description}  # fmt: skip
 
 
 def exemplar(reader: Reader, row: Row) -> dict[str, Any]:

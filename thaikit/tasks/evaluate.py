@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,12 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from thaikit import asking, params, records
+from thaikit import asking, fewshot, params, records
 from thaikit.records import Run
 from thaikit.tasks import summary
 from thaikit.tasks.build import Task, build_all
 from thaikit.tasks.items import context
+from thaikit.tasks.labels import PROFILES
 from thaikit.tasks.score import Settings, prepare, score
+
+SEEDS = {"random-42": fewshot.OLD_SEED, "random-1234": fewshot.NEW_SEED}
 
 
 @dataclass
@@ -34,6 +38,11 @@ class Evaluation:
         """The model, loaded."""
         return asking.open_model(self.model_name)
 
+    @property
+    def sampler(self) -> str:
+        """How exemplars are chosen: the first of the pool, or one of the harness's random streams."""
+        return self.task_set.sampler or PROFILES[self.task_set.profile].sampler
+
     def files(self) -> pd.DataFrame:
         """What was read: a row for each file with its rows, those scored, and the difference where one is expected."""
         lines = [{"task": task.name, **line} for task in self.tasks for line in task.files]
@@ -52,9 +61,11 @@ class Evaluation:
         rows = {}
         for task in self.tasks:
             log, tell = self.run.log(task.name), records.ticker(f"{self.model_name} {task.name}")
+            begun = time.monotonic()
             score(task, self.model, log, ready=ready[task.name], settings=self.settings, tell=tell)
             rows[task.name] = log.rows()
-            self.facts[task.name] = summary.facts(task, self.model, ready[task.name], rows[task.name])
+            told = summary.facts(task, self.model, ready[task.name], rows[task.name])
+            self.facts[task.name] = told | {"seconds": round(time.monotonic() - begun, 1)}
         return rows
 
     def paths(self) -> dict[str, Any]:
@@ -82,7 +93,8 @@ class Evaluation:
             task_set=self.task_set.name,
             profile=self.task_set.profile,
             labels=self.task_set.labels,
-            sampler=self.task_set.sampler,
+            sampler=self.sampler,
+            seeds={"exemplars": SEEDS.get(self.sampler)},
             allow_size_mismatch=self.task_set.allow_size_mismatch,
             data_place=self.data_place,
             machine=machine(),

@@ -15,9 +15,10 @@ from thaikit import ThaikitError, extract, text
 from thaikit.params import TaskSpec
 from thaikit.tasks.items import Item
 from thaikit.tasks.labels import LABELS, LETTERS, Labels, Profile, subject_name
-from thaikit.tasks.load import Row, pick
+from thaikit.tasks.load import Row, pick, shorten
 
 BLANK_RUN = re.compile(r"_+")
+UNSEEN = re.compile("[\u200b-\u200f\u2060\ufeff]")  # zero-width marks, which str.strip leaves
 FIELDS: dict[str, dict[str, str | list[str]]] = {
     "arc": {"question": "question", "choices": "choices.text", "labels": "choices.label", "answer": "answerKey"},
     "hellaswag": {
@@ -37,6 +38,11 @@ METRICS = {
 }  # fmt: skip
 
 
+def blank(value: str) -> bool:
+    """Whether there is nothing to see in a text."""
+    return not UNSEEN.sub("", value).strip()
+
+
 @dataclass(frozen=True)
 class Reader:
     """Reads one row's fields through the field map and value maps, and builds its item."""
@@ -53,45 +59,56 @@ class Reader:
 
     def get(self, row: Row, field: str) -> Any:
         """A field's value, through its value map where it has one."""
+        if not self.fields.get(field):
+            raise ThaikitError(f"{row.where(field)}: the field map has no {field!r}, it has {', '.join(self.fields)}")
         value = pick(row, self.fields[field], field)
         table = self.spec.values.get(field)
         if table is None:
             return value
         if str(value) not in table:
-            raise ThaikitError(f"{row.where(field)}: found {value!r}; the value map has {', '.join(table)}")
+            raise ThaikitError(f"{row.where(field)}: found {shorten(value)}; the value map has {', '.join(table)}")
         return table[str(value)]
 
     def text(self, row: Row, field: str) -> str:
         """A field that must be a string with something to see in it."""
         value = self.get(row, field)
-        if not isinstance(value, str) or not value.strip():
-            raise ThaikitError(f"{row.where(field)}: found {value!r}; a text that is not empty is needed")
+        if not isinstance(value, str) or blank(value):
+            raise ThaikitError(f"{row.where(field)}: found {shorten(value)}; a text that is not empty is needed")
         return value
 
     def texts(self, row: Row, field: str) -> tuple[str, ...]:
         """A field that must be a list of at least two texts, each with something in it."""
-        values = self.get(row, field)
-        if not isinstance(values, list | tuple) or len(values) < 2:
-            raise ThaikitError(f"{row.where(field)}: found {values!r}; a list of at least two texts is needed")
+        values = self.listed(row, field)
+        if len(values) < 2:
+            raise ThaikitError(f"{row.where(field)}: found {shorten(values)}; a list of at least two texts is needed")
         for place, value in enumerate(values):
-            if not isinstance(value, str) or not value.strip():
-                raise ThaikitError(f"{row.where(field)}: choice {place + 1} is {value!r}; an empty choice has no score")
+            if not isinstance(value, str) or blank(value):
+                told = f"choice {place + 1} is {shorten(value)}; a text that is not empty is needed"
+                raise ThaikitError(f"{row.where(field)}: {told}")
         return tuple(values)
+
+    def listed(self, row: Row, field: str) -> list[Any]:
+        """A field that must be a list."""
+        values = self.get(row, field)
+        if not isinstance(values, list | tuple):
+            raise ThaikitError(f"{row.where(field)}: found {shorten(values)}; a list is needed")
+        return list(values)
 
     def place(self, row: Row, field: str, allowed: Sequence[str]) -> int:
         """The index of a gold label among those allowed; compared as text, so Thai digits are not mistaken for 1."""
         value = self.get(row, field)
         if isinstance(value, bool) or str(value) not in allowed:
-            raise ThaikitError(f"{row.where(field)}: gold is {value!r}; allowed are {', '.join(allowed)}")
+            raise ThaikitError(f"{row.where(field)}: gold is {shorten(value)}; allowed are {', '.join(allowed)}")
         return list(allowed).index(str(value))
 
 
 def arc(reader: Reader, row: Row) -> dict[str, Any]:
     """ARC: options are not listed in the prompt, the full text of each is scored."""
     question, choices = reader.text(row, "question"), reader.texts(row, "choices")
-    labels = [str(label) for label in reader.get(row, "labels")]
+    labels = [str(label) for label in reader.listed(row, "labels")]
     if len(labels) != len(choices) or len(set(labels)) != len(labels):
-        raise ThaikitError(f"{row.where('labels')}: found {labels}; one label is needed for each of {len(choices)} choices")
+        told = f"found {shorten(labels)}; one label is needed for each of {len(choices)} choices"
+        raise ThaikitError(f"{row.where('labels')}: {told}")
     gold = reader.place(row, "answer", labels)
     query = f"{reader.labels.question} {question}\n{reader.labels.answer}"
     return {"question": question, "query": query, "choices": choices, "gold": gold}
@@ -105,13 +122,15 @@ def hellaswag(reader: Reader, row: Row) -> dict[str, Any]:
     else:
         begin, end = reader.get(row, "ctx_a"), reader.get(row, "ctx_b")
         if not isinstance(begin, str) or not isinstance(end, str) or not (begin + end).strip():
-            raise ThaikitError(f"{row.where('ctx_a')}: found {begin!r} and ctx_b {end!r}; two texts are needed, not both empty")
+            told = f"found {shorten(begin)} and ctx_b {shorten(end)}; two texts are needed, not both empty"
+            raise ThaikitError(f"{row.where('ctx_a')}: {told}")
         story = begin + " " + text.capitalise(end, mode=reader.profile.capitalise)
     query = text.preprocess_hellaswag(reader.text(row, "activity_label") + ": " + story, title_marks=marks)
     endings = tuple(text.preprocess_hellaswag(e, title_marks=marks) for e in reader.texts(row, "endings"))
     for place, ending in enumerate(endings):
-        if not ending.strip():
-            raise ThaikitError(f"{row.where('endings')}: ending {place + 1} is empty once brackets are removed; mend the row")
+        if blank(ending):
+            told = f"ending {place + 1} is empty once brackets are removed; mend the row"
+            raise ThaikitError(f"{row.where('endings')}: {told}")
     gold = reader.place(row, "label", [str(n) for n in range(len(endings))])
     return {"question": query, "query": query, "choices": endings, "gold": gold}
 
@@ -127,7 +146,8 @@ def mmlu(reader: Reader, row: Row) -> dict[str, Any]:
     listed = "".join(f"{letter}. {choice}\n" for letter, choice in zip(LETTERS, choices, strict=False))
     subject = subject_of(reader, row)
     if not subject:
-        raise ThaikitError(f"{row.where('subject')}: no subject; name a field, or put {{subject}} into the file pattern")
+        told = "no subject; name a field, or put {subject} into the file pattern"
+        raise ThaikitError(f"{row.where('subject')}: {told}")
     header = reader.labels.mmlu_header.format(subject=subject_name(subject, reader.language))
     return {
         "question": question, "query": f"{question.strip()}\n{listed}{reader.labels.answer}", "choices": LETTERS[:4],
@@ -140,15 +160,17 @@ def truthfulqa(reader: Reader, row: Row) -> dict[str, Any]:
     question = reader.text(row, "question")
     sets = [((), (1,))] if not reader.fields["mc1_choices"] else []  # a source without mc1
     for part in ("mc1", "mc2")[len(sets) :]:
-        choices, labels = reader.texts(row, f"{part}_choices"), list(reader.get(row, f"{part}_labels"))
-        if len(labels) != len(choices) or set(labels) != {0, 1}:
-            raise ThaikitError(f"{row.where(f'{part}_labels')}: found {labels}; 0 and 1, one for each choice, both present")
+        choices, labels = reader.texts(row, f"{part}_choices"), reader.listed(row, f"{part}_labels")
+        if len(labels) != len(choices) or not all(n in labels for n in (0, 1)) or any(n not in (0, 1) for n in labels):
+            told = f"found {shorten(labels)}; 0 and 1, one for each choice, both present, are needed"
+            raise ThaikitError(f"{row.where(f'{part}_labels')}: {told}")
         sets.append((choices, tuple(labels)))
     (first, mc1), (second, mc2) = sets
     if mc1[0] != 1 or sum(mc1) != 1:
         raise ThaikitError(f"{row.where('mc1_labels')}: found {list(mc1)}; exactly the first choice of mc1 is true")
     query = f"{reader.labels.preamble}\n\n{reader.labels.q} {question}\n{reader.labels.a}"
-    return {"question": question, "query": query, "choices": first + second, "gold": 0, "labels": mc2, "first": len(first)}
+    item = {"question": question, "query": query, "choices": first + second, "gold": 0}
+    return {**item, "labels": mc2, "first": len(first)}
 
 
 def winogrande(reader: Reader, row: Row) -> dict[str, Any]:
@@ -182,9 +204,16 @@ def empty_tail(reader: Reader, row: Row, head: str, options: Sequence[str], gold
 def gsm8k(reader: Reader, row: Row) -> dict[str, Any]:
     """GSM8K: generation; the gold is the whole answer and must yield a number under the gold pattern."""
     question, answer = reader.text(row, "question"), reader.text(row, "answer")
-    number_of(reader, row, "answer", answer, extract.STRICT_PATTERN)
+    number = number_of(reader, row, "answer", answer, extract.STRICT_PATTERN)
+    reference = number if reader.spec.gold_pattern else answer
+    told = extract.normalise_exact(reference)
+    if not reader.spec.gold_pattern and extract.strict(answer) != told:
+        raise ThaikitError(
+            f"{row.where('answer')}: after '#### ' stands {shorten(told)}, which no answer can equal; "
+            "leave the number alone there, or set gold_pattern"
+        )
     query = f"{reader.labels.question} {question}\n{reader.labels.answer}"
-    return {"question": question, "query": query, "answer": answer, "reference": answer}
+    return {"question": question, "query": query, "answer": answer, "reference": reference}
 
 
 def number_of(reader: Reader, row: Row, field: str, gold: str, pattern: str) -> str:
@@ -200,7 +229,8 @@ def subject_of(reader: Reader, row: Row) -> str:
     if row.subject or "subject" not in reader.fields:
         return row.subject
     path = reader.fields["subject"]
-    return str(reader.get(row, "subject")) if isinstance(path, str) and path.split(".")[0] in row.data else ""
+    there = isinstance(path, str) and path.split(".")[0] in row.data
+    return reader.text(row, "subject") if there else ""
 
 
 BUILDERS: dict[str, Callable[[Reader, Row], dict[str, Any]]] = {

@@ -1,11 +1,13 @@
 """Rows of a task, from files or a hub, as they stand in the source: nothing is stripped, guessed or converted.
 
-JSON and JSONL are read line by line by the standard library (a table reader would turn ISO dates into time stamps and
-TruthfulQA's dict-valued targets into one column for each answer); CSV, Parquet and hub data sets through `datasets`.
+JSON, JSONL and CSV are read by the standard library (a table reader would turn ISO dates into time stamps, "NA" into
+nothing and TruthfulQA's dict-valued targets into one column for each answer); Parquet and hub data sets by `datasets`.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import tempfile
@@ -19,6 +21,13 @@ from thaikit.params import Source
 from thaikit.records import sha256_file, sha256_json
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
+SHOWN = 120  # characters of a faulty value that a message repeats
+
+
+def shorten(value: Any) -> str:
+    """A value as a message shows it: its repr, cut where it is long."""
+    told = repr(value)
+    return told if len(told) <= SHOWN else told[:SHOWN] + "…"
 
 
 @dataclass(frozen=True)
@@ -32,8 +41,8 @@ class Row:
 
     def where(self, field: str = "") -> str:
         """The place for a message: file, row, id, field."""
-        name = self.data.get("id") or self.data.get("qID")
-        told = f" (id {name})" if name not in (None, "") else ""
+        name = self.data.get("id", self.data.get("qID"))
+        told = f" (id {str(name)[:SHOWN]})" if name not in (None, "") else ""
         return f"{self.file}, row {self.number}{told}" + (f", field {field}" if field else "")
 
 
@@ -84,8 +93,10 @@ def read_file(path: Path, name: str) -> Iterator[Mapping[str, Any]]:
         yield from read_jsonl(path, name)
     elif path.suffix == ".json":
         yield from read_json(path, name)
-    elif path.suffix in (".csv", ".parquet"):
-        yield from read_table(path, name)
+    elif path.suffix == ".csv":
+        yield from read_csv(path, name)
+    elif path.suffix == ".parquet":
+        yield from read_parquet(path, name)
     else:
         raise ThaikitError(f"{name}: suffix {path.suffix!r} is not known; allowed are {', '.join(SUFFIXES)}")
 
@@ -104,8 +115,9 @@ def read_jsonl(path: Path, name: str) -> Iterator[Mapping[str, Any]]:
         if line.strip():
             try:
                 row = json.loads(line)
-            except ValueError as error:
-                raise ThaikitError(f"{name}, line {number}: not JSON ({error}); one object a line is allowed") from error
+            except (ValueError, RecursionError) as error:
+                told = f"not JSON ({error}); one object a line is allowed"
+                raise ThaikitError(f"{name}, line {number}: {told}") from error
             yield checked_row(row, f"{name}, line {number}")
 
 
@@ -116,7 +128,7 @@ def read_json(path: Path, name: str) -> Iterator[Mapping[str, Any]]:
         return
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ThaikitError(f"{name}: not JSON ({error}); a list of objects is allowed") from error
     if isinstance(value, dict):
         lists = [inner for inner in value.values() if isinstance(inner, list)]
@@ -134,23 +146,36 @@ def checked_row(row: Any, where: str) -> Mapping[str, Any]:
     return row
 
 
-def read_table(path: Path, name: str) -> Iterator[Mapping[str, Any]]:
-    """CSV (every cell as text) or Parquet, through `datasets`."""
+def read_csv(path: Path, name: str) -> Iterator[Mapping[str, Any]]:
+    """Comma-separated rows below one line of names; every cell is text, and a quoted one may hold newlines."""
+    csv.field_size_limit(1 << 30)
+    lines = csv.reader(io.StringIO(decoded(path, name), newline=""), strict=True)
+    try:
+        filled = [cells for cells in lines if any(cell.strip() for cell in cells)]
+    except csv.Error as error:
+        raise ThaikitError(f"{name}, line {lines.line_num}: not readable as csv ({error})") from error
+    head = filled[0] if filled else []
+    if len(set(head)) < len(head):
+        raise ThaikitError(f"{name}: a column name stands twice in {shorten(head)}; each names one column")
+    for number, cells in enumerate(filled[1:], 1):
+        if len(cells) != len(head):
+            told = f"found {len(cells)} cells, the first line names {len(head)} columns"
+            raise ThaikitError(f"{name}, row {number}: {told}")
+        yield dict(zip(head, cells, strict=True))
+
+
+def read_parquet(path: Path, name: str) -> Iterator[Mapping[str, Any]]:
+    """The rows of a Parquet file, through `datasets`."""
     import datasets
 
     if not path.stat().st_size:
         return
     try:
         with tempfile.TemporaryDirectory() as cache:
-            if path.suffix == ".csv":
-                options = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-                table = datasets.Dataset.from_csv(str(path), keep_in_memory=True, cache_dir=cache, **options)
-            else:
-                table = datasets.Dataset.from_parquet(str(path), keep_in_memory=True, cache_dir=cache)
-            yield from table.to_list()
+            yield from datasets.Dataset.from_parquet(str(path), keep_in_memory=True, cache_dir=cache).to_list()
     except (datasets.exceptions.DatasetGenerationError, ValueError, OSError) as error:
         cause = error.__cause__ or error
-        raise ThaikitError(f"{name}: not readable as {path.suffix[1:]} ({' '.join(str(cause).split())})") from error
+        raise ThaikitError(f"{name}: not readable as parquet ({' '.join(str(cause).split())[:200]})") from error
 
 
 def read_hub(source: Source) -> Table:
@@ -191,12 +216,17 @@ def pick(row: Row, path: str | Sequence[str], field: str) -> Any:
     """
     if not isinstance(path, str):
         return [pick(row, single, field) for single in path]
-    value: Any = row.data
-    parts = path.replace("[]", ".[]").split(".")
+    return walk(row, row.data, path.replace("[]", ".[]").split("."), path, field)
+
+
+def walk(row: Row, value: Any, parts: Sequence[str], path: str, field: str) -> Any:
+    """The value that the remaining steps of a path lead to."""
     for place, part in enumerate(parts):
         if part == "[]":
-            rest = ".".join(parts[place + 1 :])
-            return [pick(Row(row.file, row.number, {"": inner}), f".{rest}" if rest else "", field) for inner in value]
+            if not isinstance(value, list):
+                told = f"{path!r} goes through a list, found {shorten(value)}; mend the file or the field map"
+                raise ThaikitError(f"{row.where(field)}: {told}")
+            return [walk(row, inner, parts[place + 1 :], path, field) for inner in value]
         value = enter(row, value, part, path, field)
     return value
 

@@ -16,6 +16,7 @@ from thaikit.tasks.build import Task
 from thaikit.tasks.items import Item, context, digest, messages
 
 OVERLENGTH = ("error", "drop_shots", "left", "skip")
+KERNELS = ("tree", "plain")
 QUESTION_SHOWN = 2000  # characters of a question kept in its row; prompts are known by their hash
 
 
@@ -26,10 +27,13 @@ class Settings:
     overlength: str = "error"
     batch_size: int = 8
     token_logprobs: bool = False
+    kernel: str = "tree"
 
     def __post_init__(self) -> None:
         if self.overlength not in OVERLENGTH:
             raise ThaikitError(f"overlength is {self.overlength!r}; allowed are {', '.join(OVERLENGTH)}")
+        if self.kernel not in KERNELS:
+            raise ThaikitError(f"kernel is {self.kernel!r}; allowed are {', '.join(KERNELS)}")
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,11 @@ class Ready:
 def prepare(task: Task, model: Any, settings: Settings) -> list[Ready]:
     """Encode every item and check every length. ThaikitError, before any forward pass, where a prompt is too long."""
     room = model.max_length - (new_tokens(task) if task.generates else 0)
+    if room < 1:
+        raise ThaikitError(
+            f"task {task.name}: max_new_tokens is {new_tokens(task)}, the window of {model.name} has {model.max_length}; "
+            "nothing is left for the prompt, set a smaller max_new_tokens"
+        )
     ready, late = [], []
     for index in range(len(task.items)):
         one = fit(task, model, index, room, settings)
@@ -110,9 +119,9 @@ def encode_item(task: Task, model: Any, index: int, shots: Sequence[Item]) -> Re
         return context(item, shots, delimiter=delimiter, choice=choice)
 
     first = prompt(0)
-    told = first if isinstance(first, str) else model.render(first)
     rules = {"bos": model.bos or profile.bos, "boundary": profile.boundary, "prefix": profile.prefix}
     try:
+        told = first if isinstance(first, str) else model.render(first)
         if task.generates:
             return Ready(index, item, told, (), tuple(model.encode_prompt(first, bos=rules["bos"])), len(shots))
         glue = "" if chat else delimiter
@@ -152,6 +161,13 @@ def score(
         tell(f"{done} of {len(waiting)} items")
 
 
+def one(task: Task, model: Any, *, index: int = 0, settings: Settings | None = None) -> dict[str, Any]:
+    """The row of a single item, asked here and now, with the log-probability of every token."""
+    settings = settings or Settings(token_logprobs=True)
+    ready = [fit(task, model, index, model.max_length, settings)]
+    return next((generated_rows if task.generates else scored_rows)(task, model, ready, settings, lambda _: None))
+
+
 def base_row(task: Task, one: Ready) -> dict[str, Any]:
     """What every row begins with."""
     item = one.item
@@ -170,7 +186,7 @@ def scored_rows(
     owners = [(place, choice) for place, one in enumerate(waiting) for choice in range(len(one.requests))]
     requests = [request for one in waiting for request in one.requests]
     found: list[dict[int, Any]] = [{} for _ in waiting]
-    for index, scored in model.score(requests, batch_size=settings.batch_size, tell=tell):
+    for index, scored in model.score(requests, batch_size=settings.batch_size, tell=tell, kernel=settings.kernel):
         place, choice = owners[index]
         found[place][choice] = scored
         if len(found[place]) == len(waiting[place].requests):
@@ -193,7 +209,8 @@ def choice_row(task: Task, one: Ready, scored: Sequence[Any], settings: Settings
     if settings.token_logprobs:
         row["token_logprobs"] = [np.asarray(s.logprobs, dtype=float).tolist() for s in scored]
     if not all(math.isfinite(value) for value in ll):
-        return row | {"outcome": "failed", "score": None, "error": "a log-probability is not finite (dtype too narrow?)"}
+        why = "a log-probability is not finite (dtype too narrow?)"
+        return row | {"outcome": "failed", "score": None, "error": why}
     row |= truth_scores(item, ll, row) if item.labels else choice_scores(item, ll, tokens)
     return row | {"score": row[task.metric]}
 
@@ -223,7 +240,8 @@ def generated_rows(
 ) -> Iterator[dict[str, Any]]:
     """Rows of generated answers: the raw completion, every rule's answer, the score."""
     stops = stop_strings(task)
-    options = {"stops": stops, "max_new_tokens": new_tokens(task), "batch_size": settings.batch_size, "tell": tell}
+    options = {"stops": stops, "max_new_tokens": new_tokens(task), "batch_size": settings.batch_size, "tell": tell,
+               "kernel": settings.kernel}  # fmt: skip
     for index, made in model.generate([one.prompt_ids for one in waiting], **options):
         one = waiting[index]
         completion = extract.cut_at_stops(made.text, stops)
@@ -247,7 +265,7 @@ def number_scores(task: Task, item: Item, completion: str, limit_hit: bool) -> d
         "em_thai": float(extract.same_number(answers["em_thai"], reference)),
         "v1": metrics.exact_match(answers["v1"], extract.gsm8k_v1(item.reference) or reference),
     }
-    metric = task.profile.numeric if task.metric == "strict" else task.metric
+    metric = task.metric
     missing = "truncated" if limit_hit else "unreadable"
     return {
         "outcome": "ok" if answers[metric] is not None else missing, "reference": reference, "answers": answers,
