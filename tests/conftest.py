@@ -8,6 +8,7 @@ import os
 # Before transformers is imported: no test may reach a hub, whatever it asks for.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin at barriers starve whoever shares the cores
 
 from pathlib import Path
 from typing import Any

@@ -70,7 +70,11 @@ def test_the_samples_with_a_random_model(name: str, small: Local) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_the_samples_with_gemma(name: str, gemma: LocalModel) -> None:
+    """With two shots at most, for the peer works out every logit; all shots are `make parity`'s business."""
     tasks = short_answers(parity.task_set("thai-h6-samples"))
+    spec = tasks.tasks[name]
+    fewer = spec.model_copy(update={"shots": min(spec.shots, 2)})
+    tasks = tasks.model_copy(update={"tasks": {name: fewer}})
     agrees(parity.check(one_task(tasks, name, 1), tasks, Local(gemma)), 1)
 
 

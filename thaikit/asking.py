@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,13 +104,15 @@ class Local:
         self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell, kernel: str = "tree"
     ) -> Iterator[tuple[int, Any]]:
         """Yield (request index, Scored) as batches or packs finish."""
-        from thaikit import loglikelihood, tree
+        from thaikit import loglikelihood, tree, trie
 
         pairs = [(request.context, request.continuation) for request in requests]
-        hear = counter(tell, sum(request.length for request in requests))
+        fed = [(*context, *continuation[:-1]) for context, continuation in pairs]
         if self.choose(kernel) == "tree":
+            hear = counter(tell, trie.distinct(fed), "distinct tokens")
             yield from tree.score_tree(self.loaded.model, pairs, on_batch=hear)
         else:
+            hear = counter(tell, sum(map(len, set(fed))), "tokens")
             yield from loglikelihood.score_plain(self.loaded.model, pairs, batch_size=batch_size, on_batch=hear)
 
     def generate(
@@ -137,16 +140,18 @@ class Local:
             max_new_tokens=max_new_tokens,
             batch_size=batch_size,
             share=self.choose(kernel) == "tree",
-            on_batch=counter(tell, sum(map(len, prompts))),
+            on_batch=counter(tell, sum(map(len, prompts)), "prompt tokens"),
         )
 
 
-def counter(tell: Tell, total: int) -> Callable[[int], None]:
-    """A listener that adds up the tokens of finished batches and tells how many of all are done."""
-    done = [0]
+def counter(tell: Tell, total: int, unit: str) -> Callable[[int], None]:
+    """A listener that adds up the tokens of finished batches and tells how many are done, how fast, what is left."""
+    done, begun = [0], time.monotonic()
 
     def heard(tokens: int) -> None:
         done[0] += tokens
-        tell(f"{done[0]:,} of at most {total:,} tokens")
+        rate = done[0] / max(time.monotonic() - begun, 1e-6)
+        left = max(total - done[0], 0) / max(rate, 1e-6)
+        tell(f"{done[0]:,} of {total:,} {unit}, {rate:,.0f}/s, {left:,.0f} s left")
 
     return heard

@@ -115,7 +115,8 @@ def hidden_states(model: Any, ids: torch.Tensor, mask: torch.Tensor, positions: 
 def decoder(model: Any) -> Any:
     """The stack below the LM head; adapters are looked through."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    return inner.get_decoder() if hasattr(inner, "get_decoder") and inner.get_decoder() is not None else inner.base_model
+    found = inner.get_decoder() if hasattr(inner, "get_decoder") else None
+    return inner.base_model if found is None else found
 
 
 def logits(model: Any, hidden: torch.Tensor) -> torch.Tensor:
@@ -130,7 +131,7 @@ def logits(model: Any, hidden: torch.Tensor) -> torch.Tensor:
 
 @torch.inference_mode()
 def check_head(model: Any, *, tolerance: float = 1e-3) -> None:
-    """ValueError unless decoder and head, run apart, give the model's own logits (its head may do more than we know)."""
+    """ValueError unless decoder and head, run apart, give the model's own logits (a head may do more than we know)."""
     device = model.get_input_embeddings().weight.device
     ids = torch.arange(1, 9, device=device).unsqueeze(0)
     own = model(input_ids=ids, use_cache=False).logits[0].float()

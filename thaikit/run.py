@@ -58,7 +58,7 @@ class Runner:
 
     def environment(self) -> dict[str, str]:
         """The children's environment: batch mode, and the cores shared out when several run at once."""
-        found = {**os.environ, "THAIKIT_BATCH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        found = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "THAIKIT_BATCH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         if self.jobs > 1:
             threads = str(max(1, cores() // self.jobs))
             for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

@@ -96,6 +96,12 @@ def shared(a: Sequence[int], b: Sequence[int]) -> int:
     return low
 
 
+def distinct(fed: Sequence[Sequence[int]]) -> int:
+    """Nodes of the trie over all inputs: the tokens a model runs if none is run twice."""
+    rows = sorted(map(tuple, fed))
+    return sum(map(len, rows)) - sum(shared(a, b) for a, b in zip(rows, rows[1:], strict=False))
+
+
 def plan(rows: Sequence[Feed], pack: int) -> Iterator[Segment | Drop]:
     """Segments in running order, none of more than `pack` nodes; a `Drop` after each kept chain's subtree."""
     common = [0] + [shared(a.ids, b.ids) for a, b in zip(rows, rows[1:], strict=False)]

@@ -109,10 +109,9 @@ def refuse_unknown(name: str, spec: TaskSpec, own: Mapping[str, Any]) -> None:
         raise ThaikitError(f"task {name}: metric is {spec.metric!r}; a {spec.kind} set has {', '.join(named)}")
 
 
-def split(
-    spec: TaskSpec, table: Table, base: Path, reader: h6.Reader
-) -> tuple[list[Row], list[Row], dict[str, str]]:
+def split(spec: TaskSpec, table: Table, base: Path, reader: h6.Reader) -> tuple[list[Row], list[Row], dict[str, str]]:
     """Scored rows, exemplar rows, and the hashes of all files. Exemplars taken from the scored table leave it."""
+
     def subject(row: Row) -> str:  # fmt: skip
         return h6.subject_of(reader, row)
 

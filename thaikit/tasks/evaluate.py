@@ -154,7 +154,9 @@ def item_table(rows: Sequence[Mapping[str, Any]], *, first: int = 8) -> pd.DataF
     for row in list(rows)[:first]:
         shown = list(row.get("shown") or row.get("choices") or [])
         labels = row.get("labels")
-        right = [c for c, label in zip(shown, labels, strict=True) if label] if labels else shown[row.get("gold", 0) :][:1]
+        right = (
+            [c for c, true in zip(shown, labels, strict=True) if true] if labels else shown[row.get("gold", 0) :][:1]
+        )
         chosen = shown[row["prediction"]] if shown and row.get("prediction") is not None else row.get("completion", "")
         told = " / ".join(right) if shown else row.get("reference", "")
         question = row["question"][-120:]

@@ -31,7 +31,8 @@ def export_leaf(path: Path | str, to: Path | str = "") -> list[Path]:
     for task in loaded.tasks:
         target = folder / f"samples_{task.name}.jsonl"
         rows = records.read_rows(leaf.path / "rows" / f"{task.name}.jsonl")
-        samples = [sample(leaf, task, row) for row in rows]
+        asked = [row for row in rows if "ll" in row or "completion" in row]  # a skipped row has nothing to log
+        samples = [sample(leaf, task, row) for row in asked]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in samples)
         records.write_atomic(target, text)
         written.append(target)
@@ -42,10 +43,21 @@ def sample(leaf: Leaf, task: Task, row: Mapping[str, Any]) -> dict[str, Any]:
     """One item as the harness logs it: doc, target, arguments, resps, filtered_resps, hashes and metrics."""
     index = row["index"]
     item, shots = task.items[index], task.shots(index)[task.spec.shots - row["shots"] :]
-    prompts = [context(item, shots, delimiter=task.spec.delimiter, choice=n) for n in range(max(1, len(item.continuations)))]
-    if item.id != row["id"] or (not leaf.run["tasks"][task.name]["chat"] and digest(prompts[0]) != row["prompt_sha256"]):
-        raise ThaikitError(f"{leaf.path}: task {task.name}, item {row['id']}: its prompt is no longer the one scored; run it again")
-    doc = {"id": item.id, "question": item.question, "choices": list(item.shown or item.choices), "subject": item.subject}
+    prompts = [
+        context(item, shots, delimiter=task.spec.delimiter, choice=n) for n in range(max(1, len(item.continuations)))
+    ]
+    if item.id != row["id"] or (
+        not leaf.run["tasks"][task.name]["chat"] and digest(prompts[0]) != row["prompt_sha256"]
+    ):
+        raise ThaikitError(
+            f"{leaf.path}: task {task.name}, item {row['id']}: its prompt is no longer the one scored; run it again"
+        )
+    doc = {
+        "id": item.id,
+        "question": item.question,
+        "choices": list(item.shown or item.choices),
+        "subject": item.subject,
+    }
     arguments, responses, filtered = exchanged(task, item, row, prompts)
     return {
         "doc_id": index, "doc": doc, "target": str(row.get("gold", row.get("reference"))), "arguments": arguments,
@@ -56,7 +68,9 @@ def sample(leaf: Leaf, task: Task, row: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def exchanged(task: Task, item: Item, row: Mapping[str, Any], prompts: list[str]) -> tuple[dict[str, Any], list[Any], list[Any]]:
+def exchanged(
+    task: Task, item: Item, row: Mapping[str, Any], prompts: list[str]
+) -> tuple[dict[str, Any], list[Any], list[Any]]:
     """What was asked and what came back: argument pairs by the harness's names, raw and filtered responses."""
     if task.generates:
         rules = {"until": stop_strings(task), "do_sample": False}

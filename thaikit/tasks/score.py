@@ -60,7 +60,7 @@ def prepare(task: Task, model: Any, settings: Settings) -> list[Ready]:
     room = model.max_length - (new_tokens(task) if task.generates else 0)
     if room < 1:
         raise ThaikitError(
-            f"task {task.name}: max_new_tokens is {new_tokens(task)}, the window of {model.name} has {model.max_length}; "
+            f"task {task.name}: max_new_tokens is {new_tokens(task)}, {model.name} has a window of {model.max_length}; "
             "nothing is left for the prompt, set a smaller max_new_tokens"
         )
     ready, late = [], []

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thaikit import metrics, stats
+from thaikit import metrics, stats, trie
 from thaikit.encoding import Encoded
 from thaikit.tasks.build import Task
 from thaikit.tasks.score import Ready, new_tokens, stop_strings
 
 
-def headline(tasks: Sequence[Task], rows: Mapping[str, Sequence[Mapping[str, Any]]], *, average: bool) -> dict[str, Any]:
+def headline(
+    tasks: Sequence[Task], rows: Mapping[str, Sequence[Mapping[str, Any]]], *, average: bool
+) -> dict[str, Any]:
     """Each task's estimate (MMLU: macro mean over subjects, micro beside it) and their unweighted mean.
 
     Items without a score (over-length, skipped) are left out, and `n` says how many were scored.
@@ -33,7 +35,7 @@ def headline(tasks: Sequence[Task], rows: Mapping[str, Sequence[Mapping[str, Any
 
 
 def facts(task: Task, model: Any, ready: Sequence[Ready], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What run.json says of a task: protocol, counts, tokens, exemplars, files, rates, and every metric with interval."""
+    """What run.json says of a task: protocol, counts, tokens, exemplars, files, rates, every metric with interval."""
     requests = [request for one in ready for request in one.requests]
     feeds = [feed(r) for r in requests] if requests else [one.prompt_ids for one in ready]
     lead = requests[0].context if requests else (ready[0].prompt_ids if ready else ())
@@ -45,7 +47,7 @@ def facts(task: Task, model: Any, ready: Sequence[Ready], rows: Sequence[Mapping
         "softmax_dtype": "float32", "chance": chance(task),
         "boundary": sum(r.boundary for r in requests), "truncated": sum(one.cut > 0 for one in ready),
         "fewer_shots": sum(one.shots < task.spec.shots for one in ready), "skipped": sum(one.skipped for one in ready),
-        "total_tokens": sum(map(len, feeds)), "distinct_tokens": distinct(feeds),
+        "total_tokens": sum(map(len, feeds)), "distinct_tokens": trie.distinct(feeds),
         "exemplar_sha256": task.exemplar_sha256(), "exemplars_removed": task.removed, "files": list(task.files),
         "audit": dict(task.audit), "outcomes": count(row["outcome"] for row in rows), "metrics": every_metric(rows),
     }  # fmt: skip
@@ -62,20 +64,6 @@ def facts(task: Task, model: Any, ready: Sequence[Ready], rows: Sequence[Mapping
 def feed(request: Encoded) -> tuple[int, ...]:
     """The ids that enter the model for a request."""
     return (*request.context, *request.continuation[:-1])
-
-
-def distinct(feeds: Sequence[Sequence[int]]) -> int:
-    """Nodes of the trie over all inputs: the tokens a model would run if none were run twice."""
-    total, before = 0, ()
-    for ids in sorted(map(tuple, feeds)):
-        shared = 0
-        for a, b in zip(before, ids, strict=False):
-            if a != b:
-                break
-            shared += 1
-        total += len(ids) - shared
-        before = ids
-    return total
 
 
 def every_metric(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -96,7 +84,8 @@ def chance(task: Task) -> float:
 def signature(task: Task) -> str:
     """One line that pins what was computed."""
     base = metrics.SIGNATURES.get(task.metric, f"{task.metric}|version:1")
-    return f"{base}|profile:{task.profile.name}|labels:{task.language}|shots:{task.spec.shots}|delimiter:{task.spec.delimiter!r}"
+    asked = f"profile:{task.profile.name}|labels:{task.language}|shots:{task.spec.shots}"
+    return f"{base}|{asked}|delimiter:{task.spec.delimiter!r}"
 
 
 def count(values: Any) -> dict[str, int]:
