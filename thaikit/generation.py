@@ -6,11 +6,13 @@ that all prompts begin with once, keeps their keys and values, and masks by posi
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.nn import functional
 
 from thaikit.loglikelihood import decoder, logits
 from thaikit.tree import Prefix, additive, cache_argument, layer_masks, run_chain
@@ -57,11 +59,11 @@ def generate(
     share: bool = False,
     on_batch: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[int, Generated]]:
-    """Yield `(prompt index, Generated)` as rows finish; prompts of like length share a batch.
+    """Yield `(prompt index, Generated)` as rows finish; with `share`, waiting prompts take the places they leave.
 
     Ids are cut at the first end token; text keeps the stop string (the caller cuts it, so that the rule is on record).
-    `share` runs the ids that all prompts begin with once. `batch_size` is halved on out-of-memory and the batch tried
-    again. `on_batch` hears the prompt tokens of each finished batch.
+    `share` runs the ids that all prompts begin with once. `batch_size` is halved on out-of-memory and the rows under
+    way are written again. `on_batch` hears the prompt tokens of each prefill, without those shared.
     """
     if isinstance(stops, str):
         raise ValueError(f"stops is the string {stops!r}; it must be a list of strings")
@@ -69,23 +71,62 @@ def generate(
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), tuple(prompts[i])))
     prefix = Prefix()
     past = run_prefix(model, [prompts[i] for i in order], prefix) if share else 0
-    start, size = 0, max(1, batch_size)
-    while start < len(order):
-        chosen = order[start : start + size]
-        rests = [list(prompts[i])[past:] for i in chosen]
+    desk = Desk(model, prompts, rules, prefix if share else None, past, deque(order), max(1, batch_size))
+    while desk.waiting or desk.rows:
         try:
-            state = Shared(model, rests, prefix) if share else Native(model, rests)
-            done = list(write(state, [Writing(i, []) for i in chosen], rules))
+            done = desk.turn(on_batch)
         except torch.cuda.OutOfMemoryError:
-            if size == 1:
+            if desk.size == 1:
                 raise
-            size = max(1, size // 2)
-            torch.cuda.empty_cache()
+            desk.retreat()
             continue
-        start += len(chosen)
-        if on_batch:
-            on_batch(sum(len(prompts[i]) for i in chosen))
         yield from done
+
+
+@dataclass
+class Desk:
+    """The batch under way and the prompts that wait for a place in it."""
+
+    model: Any
+    prompts: Sequence[Sequence[int]]
+    rules: Rules
+    prefix: Prefix | None
+    past: int
+    waiting: deque[int]
+    size: int
+    rows: list[Writing] = field(default_factory=list)
+    state: Any = None
+
+    def turn(self, on_batch: Callable[[int], None] | None) -> list[tuple[int, Generated]]:
+        """One token for every row, after new rows have come in where a quarter of the places is free."""
+        room = self.size - len(self.rows)
+        free = not self.rows or (self.prefix is not None and room >= max(1, self.size // 4))
+        done = self.admit(room, on_batch) if self.waiting and free else []
+        if self.rows:
+            self.state, self.rows, ended = write(self.state, self.rows, self.rules)
+            done += ended
+        return done
+
+    def admit(self, room: int, on_batch: Callable[[int], None] | None) -> list[tuple[int, Generated]]:
+        """Prefill new rows, with their first token, and put them beside those under way."""
+        chosen = [self.waiting[place] for place in range(min(room, len(self.waiting)))]
+        rests = [list(self.prompts[index])[self.past :] for index in chosen]
+        new = Native(self.model, rests) if self.prefix is None else Shared(self.model, rests, self.prefix)
+        new, rows, done = write(new, [Writing(index, []) for index in chosen], self.rules)
+        for _ in chosen:
+            self.waiting.popleft()
+        if rows:
+            self.state = new if not self.rows else self.state.join(new)
+            self.rows += rows
+        if on_batch:
+            on_batch(sum(map(len, rests)))
+        return done
+
+    def retreat(self) -> None:
+        """Out of memory: halve the batch; rows under way wait again and are written from their start."""
+        self.waiting.extendleft(row.index for row in reversed(self.rows))
+        self.rows, self.state, self.size = [], None, max(1, self.size // 2)
+        torch.cuda.empty_cache()
 
 
 def run_prefix(model: Any, prompts: Sequence[Sequence[int]], prefix: Prefix) -> int:
@@ -99,21 +140,18 @@ def run_prefix(model: Any, prompts: Sequence[Sequence[int]], prefix: Prefix) -> 
     return past
 
 
-def write(state: Native | Shared, rows: list[Writing], rules: Rules) -> Iterator[tuple[int, Generated]]:
-    """One token a step for the rows that are still writing; each finished row leaves."""
-    for _ in range(rules.max_new_tokens):
-        tokens = state.step()
-        for row, token in zip(rows, tokens, strict=True):
-            row.finish = advance(row.ids, token, rules)
-        yield from (finished(row, rules) for row in rows if row.finish)
-        keep = [line for line, row in enumerate(rows) if not row.finish]
-        if not keep:
-            return
-        rows = [rows[line] for line in keep]
+def write(
+    state: Native | Shared, rows: list[Writing], rules: Rules
+) -> tuple[Native | Shared, list[Writing], list[tuple[int, Generated]]]:
+    """One token for each row: the state, the rows that go on, and those that are finished, which leave."""
+    tokens = state.step()
+    for row, token in zip(rows, tokens, strict=True):
+        row.finish = advance(row.ids, token, rules)
+    done = [finished(row, rules) for row in rows if row.finish]
+    keep = [line for line, row in enumerate(rows) if not row.finish]
+    if keep:
         state.go_on([tokens[line] for line in keep], keep)
-    for row in rows:
-        row.finish = "length"
-        yield finished(row, rules)
+    return state, [rows[line] for line in keep], done
 
 
 def advance(ids: list[int], token: int, rules: Rules) -> str:
@@ -122,7 +160,9 @@ def advance(ids: list[int], token: int, rules: Rules) -> str:
         return "eos"
     ids.append(token)
     text = rules.decode(ids) if rules.stops else ""
-    return "stop" if any(stop and stop in text for stop in rules.stops) else ""
+    if any(stop and stop in text for stop in rules.stops):
+        return "stop"
+    return "length" if len(ids) >= rules.max_new_tokens else ""
 
 
 def finished(row: Writing, rules: Rules) -> tuple[int, Generated]:
@@ -209,3 +249,12 @@ class Shared:
         self.at = self.at[lines][:, -1:] + 1
         self.keys = torch.cat([self.keys[lines], self.at], dim=1)
         self.ids = torch.tensor(list(tokens), device=self.ids.device).unsqueeze(1)
+
+    def join(self, other: Shared) -> Shared:
+        """Other rows beside these: caches and key positions padded on the left to one length."""
+        width = max(self.keys.shape[1], other.keys.shape[1])
+        self.cache.join(other.cache, width - 1)  # the token to be fed has its key position, not yet its key
+        wide = [functional.pad(state.keys, (width - state.keys.shape[1], 0), value=-1) for state in (self, other)]
+        self.keys = torch.cat(wide)
+        self.at, self.ids = torch.cat([self.at, other.at]), torch.cat([self.ids, other.ids])
+        return self

@@ -48,8 +48,9 @@ def model_inputs(entry: ModelEntry, name: str) -> dict[str, str]:
             raise ThaikitError(f"model {name}: chat_template names {path}, which is no file")
         found[f"chat_template/{path.name}"] = sha256_file(path)
     for key in ("source", "adapter"):
-        folder = Path(getattr(entry, key) or "/nowhere").expanduser()
-        if folder.is_dir():
+        named = getattr(entry, key)
+        folder = Path(named).expanduser()
+        if named and folder.is_dir():
             found[f"{key}/{folder.name}"] = fingerprint(folder)
     return found
 

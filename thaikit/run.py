@@ -58,7 +58,9 @@ class Runner:
 
     def environment(self) -> dict[str, str]:
         """The children's environment: batch mode, and the cores shared out when several run at once."""
-        found = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "THAIKIT_BATCH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        given = {"THAIKIT_BATCH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        # Threads that spin at barriers starve each other where cores are shared; sleeping ones cost nothing alone.
+        found = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **given}
         if self.jobs > 1:
             threads = str(max(1, cores() // self.jobs))
             for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

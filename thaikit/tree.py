@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from thaikit.loglikelihood import HEAD_ROWS, Scored, decoder, logits, score_plain
 from thaikit.trie import MIN_PREFIX, Drop, Segment, Want, feeds, plan
@@ -59,6 +60,17 @@ class Prefix:
     def select(self, lines: torch.Tensor) -> None:
         """Keep only these rows of the batch."""
         self.layers = {layer: tuple(states[lines] for states in pair) for layer, pair in self.layers.items()}
+
+    def join(self, other: Prefix, width: int) -> None:
+        """Another batch's rows beside these, both padded on the left to `width` tokens."""
+
+        def wide(states: torch.Tensor) -> torch.Tensor:
+            return functional.pad(states, (0, 0, width - states.shape[2], 0))
+
+        self.layers = {
+            layer: tuple(torch.cat([wide(a), wide(b)]) for a, b in zip(pair, other.layers[layer], strict=True))
+            for layer, pair in self.layers.items()
+        }
 
 
 class Ledger:

@@ -33,6 +33,7 @@ class Task:
     draws: tuple[tuple[int, ...], ...]
     files: tuple[Mapping[str, Any], ...]
     removed: int
+    unscorable: int
     audit: Mapping[str, int]
 
     @property
@@ -81,7 +82,7 @@ def build(name: str, tasks: TaskSet, base: Path, *, limit: int = 0) -> Task:
     known = {fingerprint(item) for _, item in pool}
     pairs = list(items(spec, reader, scored_rows))
     kept = [(row, item) for row, item in pairs if fingerprint(item) not in known]
-    counts = count_files(table, kept, hashes, spec)
+    counts = count_files(table, exemplar_rows, kept, hashes, spec)
     refuse_size_mismatch(name, spec, tasks, counts, kept)
     refuse_twice(kept)
     pools = group_pools(pool)
@@ -90,7 +91,7 @@ def build(name: str, tasks: TaskSet, base: Path, *, limit: int = 0) -> Task:
     taken = spread([item.subject for item in ordered], limit)
     return Task(
         name, spec, profile, tasks.labels, tuple(ordered[i] for i in taken), pools, tuple(draws[i] for i in taken),
-        tuple(counts), len(pairs) - len(kept), audit([item for _, item in kept]),
+        tuple(counts), len(pairs) - len(kept), len(scored_rows) - len(pairs), audit([item for _, item in kept]),
     )  # fmt: skip
 
 
@@ -160,18 +161,25 @@ def fingerprint(item: Item) -> tuple[Any, ...]:
 
 
 def count_files(
-    table: Table, kept: Sequence[tuple[Row, Item]], hashes: Mapping[str, str], spec: TaskSpec
+    table: Table,
+    exemplars: Sequence[Row],
+    kept: Sequence[tuple[Row, Item]],
+    hashes: Mapping[str, str],
+    spec: TaskSpec,
 ) -> list[dict[str, Any]]:
-    """Per file: hash, rows, rows scored, and where `expected_rows` names the file (or it is alone) the difference."""
+    """Per file: hash, rows, exemplars, rows scored, and where `expected_rows` names the file (or it is alone) the
+    difference."""
     rows, scored = Counter(row.file for row in table.rows), Counter(row.file for row, _ in kept)
+    shots = Counter(row.file for row in exemplars)
     expected = spec.expected_rows if isinstance(spec.expected_rows, dict) else {}
     if isinstance(spec.expected_rows, int) and spec.expected_rows and len(rows) == 1:
         expected = {next(iter(rows)): spec.expected_rows}
     report = []
     for file, digest in hashes.items():
-        line: dict[str, Any] = {"file": file, "sha256": digest, "rows": rows.get(file), "scored": scored.get(file, 0)}
+        line: dict[str, Any] = {"file": file, "sha256": digest, "rows": rows.get(file, shots[file])}
+        line |= {"exemplars": shots[file], "scored": scored[file]}
         if file in expected:
-            line |= {"expected": expected[file], "difference": scored.get(file, 0) - expected[file]}
+            line |= {"expected": expected[file], "difference": scored[file] - expected[file]}
         report.append(line)
     return report
 
@@ -189,8 +197,8 @@ def refuse_size_mismatch(
         told += [f"{file}: no such file" for file in absent]
     else:
         told = [f"{len(kept)} scored, {spec.expected_rows} expected"] if len(kept) != spec.expected_rows else []
-        if told:
-            told += [f"{line['file']}: {line['scored']} scored of {line['rows']}" for line in counts if line["rows"]]
+        main = [line for line in counts if told and not line["exemplars"]]
+        told += [f"{line['file']}: {line['scored']} scored of {line['rows']}" for line in main]
     subjects = {item.subject for _, item in kept}
     if spec.kind == "mmlu" and len(subjects) != MMLU_SUBJECTS and not spec.subjects:
         told.insert(0, f"{len(subjects)} subjects, {MMLU_SUBJECTS} expected")

@@ -49,6 +49,7 @@ def facts(task: Task, model: Any, ready: Sequence[Ready], rows: Sequence[Mapping
         "fewer_shots": sum(one.shots < task.spec.shots for one in ready), "skipped": sum(one.skipped for one in ready),
         "total_tokens": sum(map(len, feeds)), "distinct_tokens": trie.distinct(feeds),
         "exemplar_sha256": task.exemplar_sha256(), "exemplars_removed": task.removed, "files": list(task.files),
+        "rows_left_out": task.unscorable, "empty_tail": task.spec.empty_tail,
         "audit": dict(task.audit), "outcomes": count(row["outcome"] for row in rows), "metrics": every_metric(rows),
     }  # fmt: skip
     if task.generates:

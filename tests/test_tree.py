@@ -1,0 +1,156 @@
+"""The tree kernel against the plain path: random tries, every attention kind, models that the probe must turn away."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from thaikit import generation, trie
+from thaikit.loglikelihood import score_plain
+from thaikit.tree import score_tree, unfit
+
+VOCABULARY = 97
+LIMIT = 1e-4
+
+
+def small(kind: str, **extra: Any) -> Any:
+    """A tiny random causal model of an architecture, in fp32."""
+    sizes = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+    config = transformers.AutoConfig.for_model(kind, **{**sizes, **extra})
+    torch.manual_seed(0)
+    return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+
+
+LLAMA = {"intermediate_size": 48, "max_position_embeddings": 512}
+GEMMA = {
+    **LLAMA, "num_key_value_heads": 2, "head_dim": 8, "sliding_window": 12, "query_pre_attn_scalar": 8,
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+}  # fmt: skip
+KINDS = {
+    "full": lambda: small("llama", num_key_value_heads=4, **LLAMA),
+    "grouped": lambda: small("llama", num_key_value_heads=2, **LLAMA),
+    "sliding and full": lambda: small("gemma3_text", **GEMMA),
+    "sliding": lambda: small("mistral", num_key_value_heads=2, sliding_window=10, **LLAMA),
+}
+AWAY = {
+    "mpt": lambda: small("mpt", d_model=32, n_heads=4, n_layers=2),
+    "bloom": lambda: small("bloom", n_layer=2, n_head=4),
+    "mamba": lambda: small("mamba", state_size=4),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def model(request: pytest.FixtureRequest) -> Any:
+    """A tiny model of each attention kind."""
+    return KINDS[request.param]()
+
+
+def random_requests(rng: random.Random) -> list[tuple[list[int], list[int]]]:
+    """Requests over a random trie: shared stems of any depth, any fan-out, duplicates, prefixes of each other."""
+    def ids(low: int, high: int) -> list[int]:  # fmt: skip
+        return [rng.randrange(VOCABULARY) for _ in range(rng.randint(low, high))]
+
+    stems = [ids(1, 60)]
+    for _ in range(rng.randint(0, 6)):
+        stem = rng.choice(stems)
+        stems.append(stem[: rng.randint(1, len(stem))] + ids(0, 40))
+    requests = []
+    for _ in range(rng.randint(1, 24)):
+        stem = rng.choice(stems)
+        context, tail = stem + ids(0, 4), ids(1, 6)
+        requests.append((context, tail))
+        if rng.random() < 0.3:
+            requests.append((context, tail[: rng.randint(1, len(tail))]))  # a choice that is a prefix of another
+        if rng.random() < 0.2:
+            requests.append((context, tail))  # a duplicate
+        if rng.random() < 0.2 and len(context) > 1:
+            requests.append((context[:-1], [context[-1], *tail]))  # the same ids, split elsewhere
+    rng.shuffle(requests)
+    return requests
+
+
+def assert_same(model: Any, requests: list[tuple[list[int], list[int]]], pack: int) -> None:
+    """Both paths give every request once, with equal log-probabilities and arg-maxes."""
+    packed = list(score_tree(model, requests, pack=pack))
+    assert sorted(index for index, _ in packed) == list(range(len(requests)))
+    plain = dict(score_plain(model, requests, batch_size=4))
+    for index, scored in packed:
+        np.testing.assert_allclose(scored.logprobs, plain[index].logprobs, atol=LIMIT, rtol=0)
+        assert scored.greedy == plain[index].greedy
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_tries(model: Any, seed: int) -> None:
+    rng = random.Random(seed)
+    assert_same(model, random_requests(rng), pack=rng.choice([7, 33, 64, 500]))
+
+
+@pytest.mark.parametrize("pack", [40, 1000])
+def test_the_shapes_of_the_six_tasks(model: Any, pack: int) -> None:
+    rng = random.Random(5)
+    def ids(n: int) -> list[int]:  # fmt: skip
+        return [rng.randrange(VOCABULARY) for _ in range(n)]
+
+    shots, subjects = ids(90), [ids(50), ids(50)]
+    fixed = [(shots + question, choice) for question in (ids(9), ids(7)) for choice in (ids(4), ids(2), ids(6))]
+    letters = [(stem + question, [letter]) for stem in subjects for question in (ids(8), ids(8)) for letter in range(4)]
+    drawn = [(context, ids(5)) for context in (ids(70), ids(75)) for _ in range(4)]
+    tail = ids(8)
+    head = shots + ids(5)
+    winogrande = [(head + ids(1), tail), (head + ids(2), tail)]
+    empty_context = [([0], ids(3)), ([0], ids(1))]
+    assert_same(model, fixed + letters + drawn + winogrande + empty_context, pack)
+
+
+def test_every_distinct_token_runs_once() -> None:
+    rng = random.Random(2)
+    requests = [(list(range(60)) + [rng.randrange(60, 90)], [rng.randrange(90) for _ in range(5)]) for _ in range(40)]
+    fed = [(*context, *tail[:-1]) for context, tail in requests]
+    segments = [step for step in trie.plan(trie.feeds(requests), 50) if isinstance(step, trie.Segment)]
+    assert sum(len(segment.ids) for segment in segments) <= 1.1 * trie.distinct(fed)
+    assert max(len(segment.ids) for segment in segments) <= 50
+
+
+def test_distinct_counts_the_nodes_of_the_trie() -> None:
+    assert trie.distinct([(1, 2, 3), (1, 2, 4), (1, 2), (5,)]) == 5
+    assert trie.distinct([]) == 0
+
+
+def test_the_probe_lets_these_pass(model: Any) -> None:
+    assert unfit(model) == ""
+
+
+@pytest.mark.parametrize("kind", sorted(AWAY))
+def test_the_probe_turns_these_away(kind: str) -> None:
+    assert unfit(AWAY[kind]())
+
+
+def test_gpt2_with_learned_positions_is_handled_exactly_or_turned_away() -> None:
+    found = small("gpt2", n_embd=32, n_layer=2, n_head=4, n_positions=256)
+    if not unfit(found):
+        assert_same(found, random_requests(random.Random(1)), pack=64)
+
+
+def written(model: Any, prompts: list[list[int]], **options: Any) -> dict[int, tuple[tuple[int, ...], str]]:
+    """Generations by prompt: ids and finish. Ids stand for letters, so that stop strings can be told."""
+    def decode(ids: list[int]) -> str:  # fmt: skip
+        return "".join(chr(0x0E01 + i % 40) for i in ids)
+
+    found = generation.generate(model, prompts, decode=decode, eos_ids=[3], max_new_tokens=20, **options)
+    return {index: (made.ids, made.finish) for index, made in found}
+
+
+def test_shared_generation_equals_the_models_own(model: Any) -> None:
+    rng = random.Random(9)
+    stem = [rng.randrange(VOCABULARY) for _ in range(50)]
+    prompts = [stem + [rng.randrange(VOCABULARY) for _ in range(rng.randint(1, 12))] for _ in range(11)]
+    stops = [chr(0x0E01 + 7), chr(0x0E01 + 11)]
+    alone = written(model, prompts, stops=stops, batch_size=1)
+    assert len({finish for _, finish in alone.values()}) > 1, "rows must leave at different times"
+    for batch_size in (1, 3, 8):
+        assert written(model, prompts, stops=stops, batch_size=batch_size, share=True) == alone
