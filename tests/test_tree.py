@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from thaikit import generation, trie
+from thaikit import generation, tree, trie
 from thaikit.loglikelihood import score_plain
 from thaikit.tree import score_tree, unfit
 
@@ -154,3 +154,50 @@ def test_shared_generation_equals_the_models_own(model: Any) -> None:
     assert len({finish for _, finish in alone.values()}) > 1, "rows must leave at different times"
     for batch_size in (1, 3, 8):
         assert written(model, prompts, stops=stops, batch_size=batch_size, share=True) == alone
+
+
+def test_out_of_memory_halves_the_pack_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, sizes = KINDS["grouped"](), []
+    requests = random_requests(random.Random(3))
+    honest = tree.run_segment
+
+    def narrow(model: Any, segment: trie.Segment, *rest: Any) -> Any:
+        sizes.append(len(segment.ids))
+        if len(segment.ids) > 70:
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        return honest(model, segment, *rest)
+
+    whole = dict(score_tree(model, requests, pack=1000))
+    monkeypatch.setattr(tree, "run_segment", narrow)
+    found = list(score_tree(model, requests, pack=256))
+    assert max(sizes) > 70, "the fault must have struck"
+    assert sorted(index for index, _ in found) == sorted(whole)
+    for index, scored in found:
+        np.testing.assert_allclose(scored.logprobs, whole[index].logprobs, atol=LIMIT, rtol=0)
+    monkeypatch.setattr(tree, "SMALLEST_PACK", 128)
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        list(score_tree(model, requests, pack=128))
+
+
+def test_windows_of_requests_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, requests = KINDS["full"](), random_requests(random.Random(4))
+    monkeypatch.setattr(tree, "WINDOW", 5)
+    assert_same(model, requests, pack=64)
+
+
+def test_generation_out_of_memory_writes_the_same_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rng = KINDS["grouped"](), random.Random(8)
+    stem = [rng.randrange(VOCABULARY) for _ in range(40)]
+    prompts = [stem + [rng.randrange(VOCABULARY) for _ in range(4)] for _ in range(9)]
+    alone = written(model, prompts, stops=[], batch_size=1)
+    honest, calls = generation.Shared.step, []
+
+    def narrow(state: generation.Shared) -> list[int]:
+        calls.append(len(state.ids))
+        if len(state.ids) > 2 and len(calls) > 3:
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        return honest(state)
+
+    monkeypatch.setattr(generation.Shared, "step", narrow)
+    assert written(model, prompts, stops=[], batch_size=8, share=True) == alone
+    assert max(calls[4:]) > 2 and calls[-1] <= 2
