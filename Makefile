@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 PARITY_ITEMS ?=
 VENV := $(ROOT)/.venv
 BIN := $(VENV)/bin
-.PHONY: demo test lab parity report replay
+.PHONY: demo test lab parity bench report replay
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: $(ROOT)/pyproject.toml
@@ -46,3 +46,8 @@ replay: $(VENV)/.base
 report: $(VENV)/.base
 	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/demo.yaml --only report
 	@echo "Report: $(ROOT)/outputs/demo/report/report.html"
+
+bench: $(VENV)/.test
+	cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
+	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/bench.yaml
+	@echo "Table: $(ROOT)/outputs/bench/benchmark/gemma3-270m/tables/benchmark.csv"

@@ -28,6 +28,7 @@ KERNELS = {
     "loglikelihood": {"numpy", "torch"},
     "generation": {"numpy", "torch"},
     "tree": {"numpy", "torch"},
+    "memory": {"torch"},
 }
 PEER = {"peer", "peer_tasks", "parity", "parity_items"}  # may ask lm_eval
 WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_facts", "embedded", "asking", "replay"}

@@ -12,6 +12,7 @@ from thaikit.encoding import Encoded
 
 Tell = Callable[[str], None]
 Conversation = list[dict[str, str]]
+PLAIN_ROWS = 4  # rows a forward pass of the plain path where nobody says
 
 
 def open_model(name: str) -> Any:
@@ -104,16 +105,20 @@ class Local:
         self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell, kernel: str = "tree"
     ) -> Iterator[tuple[int, Any]]:
         """Yield (request index, Scored) as batches or packs finish."""
-        from thaikit import loglikelihood, tree, trie
+        from thaikit import loglikelihood, memory, tree, trie
 
+        model = self.loaded.model
         pairs = [(request.context, request.continuation) for request in requests]
         fed = [(*context, *continuation[:-1]) for context, continuation in pairs]
         if self.choose(kernel) == "tree":
             hear = counter(tell, trie.distinct(fed), "distinct tokens")
-            yield from tree.score_tree(self.loaded.model, pairs, on_batch=hear)
+            longest = max(map(len, fed), default=0)
+            pack = memory.pack_size(memory.shape_of(model), memory.free_bytes(model), longest=longest)
+            self.kernel["pack"] = str(pack)
+            yield from tree.score_tree(model, pairs, pack=pack, on_batch=hear)
         else:
             hear = counter(tell, sum(map(len, set(fed))), "tokens")
-            yield from loglikelihood.score_plain(self.loaded.model, pairs, batch_size=batch_size, on_batch=hear)
+            yield from loglikelihood.score_plain(model, pairs, batch_size=batch_size or PLAIN_ROWS, on_batch=hear)
 
     def generate(
         self,
@@ -126,21 +131,25 @@ class Local:
         kernel: str = "tree",
     ) -> Iterator[tuple[int, Any]]:
         """Yield (prompt index, Generated) as rows finish; greedy, cut at the first end token."""
-        from thaikit import generation
+        from thaikit import generation, memory, trie
+
+        model, share = self.loaded.model, self.choose(kernel) == "tree"
+        longest = max(map(len, prompts), default=0) + max_new_tokens
+        rows = batch_size or memory.row_count(memory.shape_of(model), memory.free_bytes(model), longest=longest)
 
         def decode(ids: list[int]) -> str:
             return self.loaded.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
         yield from generation.generate(
-            self.loaded.model,
+            model,
             prompts,
             decode=decode,
             stops=stops,
             eos_ids=sorted(self.loaded.eos_ids),
             max_new_tokens=max_new_tokens,
-            batch_size=batch_size,
-            share=self.choose(kernel) == "tree",
-            on_batch=counter(tell, sum(map(len, prompts)), "prompt tokens"),
+            batch_size=rows,
+            share=share,
+            on_batch=counter(tell, trie.distinct(prompts) if share else sum(map(len, prompts)), "prompt tokens"),
         )
 
 

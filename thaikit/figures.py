@@ -168,3 +168,19 @@ def finish_axes(axes: Axes, shown: pd.DataFrame) -> None:
     axes.set_xlabel("score in percent, with 95 % interval")
     axes.grid(axis="x", color="#e3e8ed", linewidth=0.8, zorder=0)
     axes.set_axisbelow(True)
+
+
+def ratio_bars(table: pd.DataFrame) -> Figure:
+    """How many times faster than the peer each shape runs, on a logarithmic scale (`shape`, `ratio`)."""
+    figure = Figure(figsize=(7.5, 0.5 * len(table) + 1.2), layout="constrained")
+    axes = figure.add_subplot()
+    labels = [" ".join(task_names(shape)) for shape in table["shape"]]
+    bars = axes.barh(labels, table["ratio"], color=COLOURS[0], height=0.6)
+    axes.bar_label(bars, labels=[f"{ratio:.1f}×" for ratio in table["ratio"]], padding=4)
+    axes.axvline(1.0, color="#333333", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlim(right=2.0 * max(table["ratio"].max(), 1.0))
+    axes.set_xlabel("items a second, kit over peer")
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure

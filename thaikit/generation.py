@@ -63,7 +63,7 @@ def generate(
 
     Ids are cut at the first end token; text keeps the stop string (the caller cuts it, so that the rule is on record).
     `share` runs the ids that all prompts begin with once. `batch_size` is halved on out-of-memory and the rows under
-    way are written again. `on_batch` hears the prompt tokens of each prefill, without those shared.
+    way are written again. `on_batch` hears the prompt tokens of each prefill, those shared once.
     """
     if isinstance(stops, str):
         raise ValueError(f"stops is the string {stops!r}; it must be a list of strings")
@@ -71,6 +71,8 @@ def generate(
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), tuple(prompts[i])))
     prefix = Prefix()
     past = run_prefix(model, [prompts[i] for i in order], prefix) if share else 0
+    if on_batch and past:
+        on_batch(past)
     desk = Desk(model, prompts, rules, prefix if share else None, past, deque(order), max(1, batch_size))
     while desk.waiting or desk.rows:
         try:

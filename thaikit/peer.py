@@ -67,14 +67,47 @@ def identity(task: Task, rows: Rows, local: Any, new_tokens: int) -> dict[str, A
 def evaluate(local: Any, folder: Path, names: Sequence[str]) -> Mapping[str, Any]:
     """Run the harness on the task files of a folder: batches of one, everything else its default."""
     from lm_eval import evaluator
-    from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
+
+    peer = wrapped(local, 1)
+    loaded = TaskManager(include_path=str(folder), include_defaults=False).load(list(names))
+    return evaluator.evaluate(peer, loaded, bootstrap_iters=0, log_samples=True)
+
+
+def wrapped(local: Any, batch_size: int) -> Any:
+    """The loaded model as the harness drives it, in batches of a size."""
+    from lm_eval.models.huggingface import HFLM
 
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     tokenizer = copy.deepcopy(local.loaded.tokenizer)  # the harness may give it a padding token
-    peer = HFLM(pretrained=local.loaded.model, tokenizer=tokenizer, batch_size=1, max_length=local.max_length)
-    loaded = TaskManager(include_path=str(folder), include_defaults=False).load(list(names))
-    return evaluator.evaluate(peer, loaded, bootstrap_iters=0, log_samples=True)
+    return HFLM(
+        pretrained=local.loaded.model, tokenizer=tokenizer, batch_size=batch_size, max_length=local.max_length
+    )
+
+
+def time_scores(
+    local: Any, requests: Sequence[tuple[Sequence[int], Sequence[int]]], *, batch_size: int
+) -> tuple[float, list[float]]:
+    """Seconds that the harness takes for log-likelihood requests given as ids, and their sums, in input order."""
+    peer = wrapped(local, batch_size)
+    given = [((str(place), ""), list(context), list(tail)) for place, (context, tail) in enumerate(requests)]
+    begin = time.perf_counter()
+    found = peer._loglikelihood_tokens(given, disable_tqdm=True)
+    return time.perf_counter() - begin, [float(ll) for ll, _ in found]
+
+
+def time_texts(
+    local: Any, prompts: Sequence[str], *, stops: Sequence[str], max_new_tokens: int, batch_size: int
+) -> tuple[float, list[str]]:
+    """Seconds that the harness takes to continue prompts greedily, and the texts, in input order."""
+    from lm_eval.api.instance import Instance
+
+    peer = wrapped(local, batch_size)
+    rules = {"until": list(stops), "max_gen_toks": max_new_tokens, "do_sample": False}
+    given = [Instance("generate_until", {}, (prompt, dict(rules)), place) for place, prompt in enumerate(prompts)]
+    begin = time.perf_counter()
+    texts = peer.generate_until(given, disable_tqdm=True)
+    return time.perf_counter() - begin, list(texts)
 
 
 def collect(task: Task, made: Sequence[PeerTask], results: Mapping[str, Any]) -> dict[str, Any]:

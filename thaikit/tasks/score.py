@@ -22,10 +22,10 @@ QUESTION_SHOWN = 2000  # characters of a question kept in its row; prompts are k
 
 @dataclass(frozen=True)
 class Settings:
-    """How to ask: what to do with prompts beyond the window, how many rows a batch, what to keep."""
+    """How to ask: what to do with prompts beyond the window, how many rows a batch (0: what fits), what to keep."""
 
     overlength: str = "error"
-    batch_size: int = 8
+    batch_size: int = 0
     token_logprobs: bool = False
     kernel: str = "tree"
 
