@@ -32,6 +32,8 @@ BOUNDARIES = [
     ("tekken", "ตำรวจจับโจรเพราะตำรวจ", " เห็นโจร", 18, 6, True),
     ("tekken", "ประเทศไท", "ย", 3, -1, False),
 ]
+# Lines of tokenizers that no package ships are run where their folder is named, and are no tests elsewhere.
+HERE = [line for line in BOUNDARIES if line[0] == "gemma" or os.environ.get(OTHERS[line[0]])]
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +49,9 @@ def smollm_tokens() -> Any:
 def named(request: pytest.FixtureRequest, name: str) -> Any:
     if name == "gemma":
         return request.getfixturevalue("gemma_tokens")
-    place = os.environ.get(OTHERS[name])
-    if not place:
-        pytest.skip(f"no {name} tokenizer here: set {OTHERS[name]} to its folder")
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(place, local_files_only=True)
+    return AutoTokenizer.from_pretrained(os.environ[OTHERS[name]], local_files_only=True)
 
 
 class Letters:
@@ -72,7 +71,7 @@ class Letters:
         return {"input_ids": ids, "offset_mapping": [(n, n + 1) for n in range(len(ids))]}
 
 
-@pytest.mark.parametrize(("name", "context", "continuation", "head", "more", "holds"), BOUNDARIES)
+@pytest.mark.parametrize(("name", "context", "continuation", "head", "more", "holds"), HERE)
 def test_boundary_vectors(
     request: pytest.FixtureRequest, name: str, context: str, continuation: str, head: int, more: int, holds: bool
 ) -> None:

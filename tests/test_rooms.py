@@ -30,7 +30,7 @@ KERNELS = {
     "tree": {"numpy", "torch"},
     "memory": {"torch"},
 }
-PEER = {"peer", "peer_tasks", "parity", "parity_items"}  # may ask lm_eval
+PEER = {"peer", "peer_tasks", "parity", "parity_items", "bench", "recording"}  # may ask lm_eval
 WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_facts", "embedded", "asking", "replay"}
 WORLD |= {"judge", "published", "tuning", *PEER}
 SHOW = {"figures", "report", "report_items", "report_parts"}

@@ -33,6 +33,7 @@ class Local:
 
     loaded: Any
     kernel: dict[str, str] = field(default_factory=dict, repr=False)
+    contexts: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -86,7 +87,8 @@ class Local:
         rules: dict[str, Any] = {"bos": bos, "boundary": boundary, "prefix": prefix}
         if not isinstance(prompt, str):
             prompt, rules = self.render(prompt), {**rules, "bos": "never", "move_space": False}
-        return encoding.encode_pair(self.loaded.tokenizer, prompt, continuation, **rules)
+        known = self.contexts.setdefault(rules["bos"], {})
+        return encoding.encode_pair(self.loaded.tokenizer, prompt, continuation, known=known, **rules)
 
     def choose(self, kernel: str) -> str:
         """The kernel to use: the tree where a probe shows that this model can be packed, else the plain path."""

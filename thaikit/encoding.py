@@ -63,6 +63,7 @@ def encode_pair(
     boundary: str = "offsets",
     prefix: str = "",
     move_space: bool = True,
+    known: dict[str, tuple[int, ...]] | None = None,
 ) -> Encoded:
     """The ids that condition and the ids that are scored, from one joint encoding of `context + continuation`.
 
@@ -80,17 +81,30 @@ def encode_pair(
     if not context:
         return encode_without_context(tokenizer, continuation, prefix=prefix)
     whole = encode(tokenizer, context + continuation, bos=bos)
-    head = encode(tokenizer, context, bos=bos)
-    if whole[: len(head)] == head and len(whole) > len(head):
-        return Encoded(tuple(head), tuple(whole[len(head) :]))
+    head = context_ids(tokenizer, context, bos, known)
+    if tuple(whole[: len(head)]) == head and len(whole) > len(head):
+        return Encoded(head, tuple(whole[len(head) :]))
     if boundary == "naive":
         if len(whole) <= len(head):
             raise ValueError(f"a token spans the join of {context[-20:]!r} and {continuation[:20]!r}: nothing is left")
-        return Encoded(tuple(head), tuple(whole[len(head) :]), boundary=True)
+        return Encoded(head, tuple(whole[len(head) :]), boundary=True)
     start = split_by_offsets(tokenizer, context, continuation, whole)
     if start == 0:
         raise ValueError(f"the first token spans the join of {context[-20:]!r} and {continuation[:20]!r}; set a BOS")
     return Encoded(tuple(whole[:start]), tuple(whole[start:]), boundary=True)
+
+
+def context_ids(
+    tokenizer: Any, context: str, bos: str, known: dict[str, tuple[int, ...]] | None
+) -> tuple[int, ...]:
+    """A context's own ids, kept while the next request has the same one (the caller's dict serves one BOS policy)."""
+    found = known.get(context) if known is not None else None
+    if found is None:
+        found = tuple(encode(tokenizer, context, bos=bos))
+        if known is not None:
+            known.clear()
+            known[context] = found
+    return found
 
 
 def split_by_offsets(tokenizer: Any, context: str, continuation: str, whole: Sequence[int]) -> int:
