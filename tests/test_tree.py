@@ -201,3 +201,14 @@ def test_generation_out_of_memory_writes_the_same_texts(monkeypatch: pytest.Monk
     monkeypatch.setattr(generation.Shared, "step", narrow)
     assert written(model, prompts, stops=[], batch_size=8, share=True) == alone
     assert max(calls[4:]) > 2 and calls[-1] <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["grouped", "sliding and full"])
+def test_block_masks_of_flex_attention_give_the_same(kind: str) -> None:
+    model, requests = KINDS[kind](), random_requests(random.Random(1))
+    whole = dict(score_tree(model, requests, pack=64))
+    model.set_attn_implementation("flex_attention")
+    assert tree.uses_flex(model)
+    for index, scored in score_tree(model, requests, pack=64):
+        np.testing.assert_allclose(scored.logprobs, whole[index].logprobs, atol=LIMIT, rtol=0)

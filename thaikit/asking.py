@@ -33,6 +33,7 @@ class Local:
 
     loaded: Any
     kernel: dict[str, str] = field(default_factory=dict, repr=False)
+    probed: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
     contexts: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -92,16 +93,36 @@ class Local:
 
     def choose(self, kernel: str) -> str:
         """The kernel to use: the tree where a probe shows that this model can be packed, else the plain path."""
+        if kernel not in self.probed:
+            self.probed[kernel] = self.probe(kernel)
+        self.kernel = self.probed[kernel]
+        return self.kernel["used"]
+
+    def probe(self, kernel: str) -> dict[str, str]:
+        """Which kernel runs this model, and why not the one that was asked for; ThaikitError for an unusual LM head."""
         from thaikit import loglikelihood, tree
 
-        if self.kernel.get("asked") != kernel:
-            try:
-                loglikelihood.check_head(self.loaded.model)
-            except ValueError as error:
-                raise ThaikitError(f"model {self.name}: {error}") from error
-            why = tree.unfit(self.loaded.model) if kernel == "tree" else ""
-            self.kernel = {"asked": kernel, "used": "plain" if why else kernel, "why": why}
-        return self.kernel["used"]
+        try:
+            loglikelihood.check_head(self.loaded.model)
+        except ValueError as error:
+            raise ThaikitError(f"model {self.name}: {error}") from error
+        why = tree.unfit(self.loaded.model) if kernel == "tree" else ""
+        fast = kernel == "tree" and not why and "cuda" in self.loaded.device
+        used = "plain" if why else kernel
+        return {"asked": kernel, "used": used, "why": why, "attention": self.try_flex() if fast else ""}
+
+    def try_flex(self) -> str:
+        """Turn FlexAttention on for scoring where the model takes it and the probe passes with it; "" where not."""
+        from thaikit import tree
+
+        before = self.loaded.model.config._attn_implementation
+        try:
+            self.loaded.model.set_attn_implementation("flex_attention")
+            fits = not tree.unfit(self.loaded.model)
+        except (ValueError, ImportError, AttributeError):
+            fits = False
+        self.loaded.model.set_attn_implementation(before)
+        return "flex_attention" if fits else ""
 
     def score(
         self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell, kernel: str = "tree"
@@ -117,7 +138,12 @@ class Local:
             longest = max(map(len, fed), default=0)
             pack = memory.pack_size(memory.shape_of(model), memory.free_bytes(model), longest=longest)
             self.kernel["pack"] = str(pack)
-            yield from tree.score_tree(model, pairs, pack=pack, on_batch=hear)
+            before = model.config._attn_implementation
+            model.set_attn_implementation(self.kernel["attention"] or before)
+            try:
+                yield from tree.score_tree(model, pairs, pack=pack, on_batch=hear)
+            finally:
+                model.set_attn_implementation(before)
         else:
             hear = counter(tell, sum(map(len, set(fed))), "tokens")
             yield from loglikelihood.score_plain(model, pairs, batch_size=batch_size or PLAIN_ROWS, on_batch=hear)

@@ -211,12 +211,50 @@ def read(rows: torch.Tensor, wants: Sequence[Sequence[Want]], ledger: Ledger) ->
 
 
 def masks(model: Any, segment: Segment, device: Any) -> Any:
-    """The additive mask(s) of a segment over prefix and itself."""
+    """The mask(s) of a segment over prefix and itself: block masks for FlexAttention, else additive ones."""
+    ends = torch.tensor(segment.ends(), device=device)
     depth = torch.tensor(segment.depth, device=device)
     keys = torch.cat([torch.arange(segment.past, device=device), depth])
-    before = torch.ones(len(depth), segment.past, dtype=torch.bool, device=device)
-    seen = torch.cat([before, torch.from_numpy(segment.ancestors()).to(device)], dim=1)
+    if uses_flex(model):
+        return flex_masks(model, segment.past, ends, depth, keys)
+    node = torch.arange(len(ends), device=device)
+    inside = (node[None, :] <= node[:, None]) & (node[:, None] < ends[None, :])
+    before = torch.ones(len(ends), segment.past, dtype=torch.bool, device=device)
+    seen = torch.cat([before, inside], dim=1)
     return layer_masks(model, seen[None], (depth[:, None] - keys[None, :])[None], additive)
+
+
+def uses_flex(model: Any) -> bool:
+    """Whether the model's attention layers run FlexAttention, which takes block masks and skips empty blocks."""
+    return model.config._attn_implementation == "flex_attention"
+
+
+def flex_masks(model: Any, past: int, ends: torch.Tensor, depth: torch.Tensor, keys: torch.Tensor) -> Any:
+    """Block mask(s): a query sees the prefix and its ancestors, in sliding layers only those within the window."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    kinds, window = attention_kinds(model)
+
+    def seen(batch: Any, head: Any, query: Any, key: Any) -> Any:
+        node = (key - past).clamp(min=0)
+        return (key < past) | ((node <= query) & (query < ends[node]))
+
+    def near(batch: Any, head: Any, query: Any, key: Any) -> Any:
+        return seen(batch, head, query, key) & (depth[query] - keys[key] < window)
+
+    def made(rule: Callable[..., Any]) -> Any:
+        return create_block_mask(rule, None, None, len(ends), past + len(ends), device=ends.device)
+
+    if "sliding_attention" in kinds:
+        return {"full_attention": made(seen), "sliding_attention": made(near)}
+    return made(near if window and not kinds else seen)
+
+
+def attention_kinds(model: Any) -> tuple[set[str], int]:
+    """The kinds of attention layers that a config names, and the sliding window (0: none)."""
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    window = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
+    return set(getattr(config, "layer_types", None) or []), window or 0
 
 
 def layer_masks(model: Any, seen: torch.Tensor, distance: torch.Tensor, make: Callable[..., Any]) -> Any:
@@ -225,9 +263,7 @@ def layer_masks(model: Any, seen: torch.Tensor, distance: torch.Tensor, make: Ca
     `seen` and `distance` (query position - key position) are (rows, queries, keys); a sliding window of w lets a query
     see keys at a distance below w.
     """
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    kinds = set(getattr(config, "layer_types", None) or [])
-    window = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
+    kinds, window = attention_kinds(model)
     dtype = model.get_input_embeddings().weight.dtype
     near = seen & (distance < window) if window else seen
     if "sliding_attention" in kinds:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 Want = tuple[int, int, int]  # request index, place in its continuation, target id
 MIN_PREFIX = 32  # a shared prefix shorter than this is repeated in each pack instead of being run on its own
 
@@ -57,14 +55,14 @@ class Segment:
         self.depth.append(depth)
         return len(self.ids) - 1
 
-    def ancestors(self) -> np.ndarray:
-        """Boolean (nodes, nodes): row i is true at i and at every ancestor of i within the segment."""
-        seen = np.zeros((len(self.ids), len(self.ids)), dtype=bool)
-        for node, parent in enumerate(self.parent):
-            if parent >= 0:
-                seen[node] = seen[parent]
-            seen[node, node] = True
-        return seen
+    def ends(self) -> list[int]:
+        """For each node the number after its subtree's last: node j is i or an ancestor of i where j <= i < ends[j],
+        for nodes stand in depth-first order."""
+        ends = list(range(1, len(self.ids) + 1))
+        for node in range(len(self.ids) - 1, -1, -1):
+            if self.parent[node] >= 0:
+                ends[self.parent[node]] = max(ends[self.parent[node]], ends[node])
+        return ends
 
 
 @dataclass(frozen=True, slots=True)
