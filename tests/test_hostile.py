@@ -10,7 +10,8 @@ import pytest
 from hostile import ARC, CHOICE, GOOD, OWN, changed, refused
 from kit import build_in, make, spec_of
 
-from thaikit import params
+from thaikit import ThaikitError, params
+from thaikit.tasks.build import build_all
 
 FAULTS = [
     ("arc", {"answerKey": "C"}, ["(id ก1), field answer: gold is 'C'; allowed are A, B"]),
@@ -211,3 +212,25 @@ def test_own_sets_name_fields_that_exist(tmp_path: Path, key: str, value: str) -
 def test_own_sets_say_how_to_ask(tmp_path: Path, extra: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="kind multiple_choice needs the key"):
         params.TaskSpec.model_validate(spec_of("multiple_choice", **{**OWN["multiple_choice"], **extra}))
+
+
+def test_half_a_character_is_refused_at_load(tmp_path: Path) -> None:
+    row = '{"question": "ถาม \\ud800", "answer": "#### 1"}\n'
+    (tmp_path / "test.jsonl").write_text(row, encoding="utf-8")
+    with pytest.raises(ThaikitError, match=r"test\.jsonl, line 1: holds half a character"):
+        build_in(tmp_path, spec_of("gsm8k"))
+
+
+def test_a_folder_name_is_no_pattern(tmp_path: Path) -> None:
+    task = make(tmp_path / "da[1]ta *", "gsm8k", [{"question": "ถาม", "answer": "#### 1"}])
+    assert len(task.items) == 1
+
+
+def test_a_limit_below_nothing_and_a_metric_without_rows_are_refused(tmp_path: Path) -> None:
+    found = params.load("tasks", "thai-h6-samples", params.TaskSet)
+    with pytest.raises(ThaikitError, match="limit is -1"):
+        build_all(found, limit=-1)
+    row = {"question": "ถาม", "mc2_targets": {"choices": ["ก", "ข"], "labels": [1, 0]}}
+    keys: dict[str, Any] = {"metric": "mc1", "fields": {"mc1_choices": ""}}
+    with pytest.raises(ThaikitError, match="metric is 'mc1'; a truthfulqa set has mc2, acc"):
+        make(tmp_path, "truthfulqa", [row], **keys)

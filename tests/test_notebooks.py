@@ -91,6 +91,16 @@ def test_runs_with_its_defaults(path: Path, where: str, tmp_path: Path) -> None:
     assert executed.stat().st_size < 2_000_000
 
 
+@pytest.mark.slow
+def test_a_notebook_hashes_the_inputs_that_its_suite_plans(tmp_path: Path) -> None:
+    suite, each = tmp_path / "every.yaml", "each: {model: [replay-gemma3-270m]}"
+    stages = "".join(f"  - {{notebook: {name}, {each}}}\n" for name in ("00_tour", "10_thai_h6"))
+    suite.write_text(f"name: every\nstages:\n{stages}  - {{notebook: 90_report}}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "thaikit", "run", str(suite), "--outputs", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "3 done" in done.stdout, done.stdout
+
+
 def test_the_replay_runs_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys; from thaikit import asking, params; from thaikit.tasks import build, score\n"

@@ -204,7 +204,11 @@ def test_counts_that_differ_from_the_expected_are_said(suite: Path) -> None:
     tasks = json.loads((leaf / "run.json").read_text())["tasks"]
     tasks["arc"]["files"][0] |= {"expected": 9, "difference": -3}
     edit(leaf, tasks=tasks)
-    assert "m, ARC: arc/test.jsonl has 6 scored rows, 9 were expected." in build(suite)[1].text
+    tasks["mmlu"] |= {"expected_rows": 14042, "rows_scorable": 48}
+    edit(leaf, tasks=tasks)
+    told = build(suite)[1].text
+    assert "m, ARC: arc/test.jsonl has 6 scored rows, 9 were expected." in told
+    assert "m, MMLU: 48 rows can be scored, 14,042 were expected." in told
 
 
 # ------------------------------------------------------------------------------------------- items

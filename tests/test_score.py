@@ -16,7 +16,9 @@ from kit import ask, make, roomy, same, samples
 from thaikit import params
 from thaikit.encoding import Encoded
 from thaikit.models import LocalModel
+from thaikit.records import Run
 from thaikit.rowlog import RowLog
+from thaikit.tasks import evaluate
 from thaikit.tasks.build import Task
 from thaikit.tasks.score import Settings, prepare, score
 from thaikit.tasks.summary import facts, headline
@@ -43,7 +45,7 @@ WANTED = {
     "hellaswag": FOUR,
     "mmlu": FOUR | {"shown"},
     "winogrande": FOUR,
-    "truthfulqa": CHOICE | {"mc1", "mc2", "labels", "mc1_choices", "mc1_ll"},
+    "truthfulqa": CHOICE | {"mc1", "mc2", "labels", "mc1_choices", "mc1_ll", "mc1_greedy"},
     "gsm8k": BASE
     | {"reference", "completion", "finish", "new_tokens", "answers", "strict", "flexible", "em_thai", "v1"},
 }
@@ -228,3 +230,32 @@ def test_generation_batches_change_nothing(tiny: LocalModel, tmp_path: Path) -> 
     spec = params.changed(task.spec, {"max_new_tokens": 6, "shots": 1}, where="test")
     task = task.__class__(**{**vars(task), "spec": spec, "draws": ((0,),) * 3})
     same(*[ask(task, roomy(tiny), tmp_path / f"{size}.jsonl", batch_size=size) for size in (1, 8)])
+
+
+def test_facts_say_by_which_rules(tmp_path: Path) -> None:
+    row = {"sentence": "ก_ข", "option1": "หนึ่ง", "option2": "สอง", "answer": "1"}
+    task, echo = make(tmp_path, "winogrande", [row], shared={"profile": "v1"}), Echo()
+    echo.chat = True
+    told = facts(task, echo, prepare(task, echo, Settings()), ask(task, echo, tmp_path / "rows.jsonl"))
+    assert told["signature"].startswith("acc|argmax:ll(tail)|") and told["chat"] is False
+    assert told["rules"]["blank"] == "first" and told["rules"]["boundary"] == "naive"
+    assert told["rules"]["title_marks"] == [" [title]"]
+
+
+def test_rates_of_generation_leave_out_what_was_not_asked(tmp_path: Path) -> None:
+    rows = [{"question": "ถาม " * n, "answer": "#### 72"} for n in (1, 40)]
+    task, echo = make(tmp_path, "gsm8k", rows, max_new_tokens=8), Echo()
+    echo.max_length = 200
+    found = ask(task, echo, tmp_path / "rows.jsonl", overlength="skip")
+    told = facts(task, echo, prepare(task, echo, Settings(overlength="skip")), found)
+    assert [row["outcome"] for row in found] == ["ok", "truncated"] and told["skipped"] == 1
+    assert (told["invalid"], told["limit_hit"], told["several_marks"]) == (0.0, 0.0, 0.0)
+    assert told["total_tokens"] == found[0]["context_tokens"]
+
+
+def test_a_mean_over_part_of_the_tasks_is_no_thai_h6(tmp_path: Path) -> None:
+    for only, there in ((["arc", "winogrande"], False), ([], True)):
+        given = {"model": "replay-gemma3-270m", "tasks": "thai-h6-samples", "only": only, "limit": 1}
+        run = Run.open("thai_h6", params=given, out_dir=str(tmp_path / f"leaf{there}"))
+        found = evaluate.load(run, **given)
+        assert ("average" in found.headline(found.score())) is there

@@ -164,8 +164,16 @@ def text_of(value: Any) -> str:
 
 
 def mismatches(leaves: Sequence[Leaf]) -> list[str]:
-    """One sentence for each file whose count of scored rows is not the expected one."""
-    return [
+    """One sentence for each file whose count of scored rows is not the expected one, or for a task over all files."""
+    told = [
+        f"{leaf.name}, {task_names(task)[0]}: {facts['rows_scorable']:,} rows can be scored, "
+        f"{facts['expected_rows']:,} were expected."
+        for leaf in leaves
+        for task, facts in leaf.run.get("tasks", {}).items()
+        if isinstance(facts.get("expected_rows"), int) and facts["expected_rows"] not in (0, facts["rows_scorable"])
+        if not any("expected" in line for line in facts.get("files", []))
+    ]
+    return told + [
         f"{leaf.name}, {task_names(task)[0]}: {line.get('file')} has {line.get('scored')} scored rows, "
         f"{line.get('expected')} were expected."
         for leaf in leaves

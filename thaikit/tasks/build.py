@@ -42,6 +42,10 @@ class Task:
         ruled = self.profile.numeric if self.spec.kind == "gsm8k" else ""
         return self.spec.metric or ruled or h6.METRICS[self.spec.kind]
 
+    def in_turns(self, model: Any) -> bool:
+        """Whether items are asked as a conversation: the leaderboard's frozen commit (`v1`) knew none."""
+        return bool(model.chat) and self.profile.name != "v1"
+
     @property
     def generates(self) -> bool:
         """Whether items are answered by generation instead of being scored by log-probability."""
@@ -62,6 +66,8 @@ def build_all(tasks: TaskSet, *, data: str = "", only: Sequence[str] = (), limit
     unknown = [name for name in only if name not in tasks.tasks]
     if unknown:
         raise ThaikitError(f"task file {tasks.name}: no task {unknown[0]!r}; it has {', '.join(tasks.tasks)}")
+    if limit < 0:
+        raise ThaikitError(f"limit is {limit}; a number of items is needed (0: all)")
     base = expand(data or tasks.data, base=root())
     if not base.is_dir() and any(spec.source.files for spec in tasks.tasks.values()):
         raise ThaikitError(f"data {str(base)!r}: no such folder; name the folder that holds the rows")
@@ -105,7 +111,8 @@ def refuse_unknown(name: str, spec: TaskSpec, own: Mapping[str, Any]) -> None:
                     hint = nearest(field, allowed)
                     raise ThaikitError(f"task {name}: {key} names {field!r}{hint}; allowed are {', '.join(allowed)}")
     named = ("strict", "flexible", "em_thai", "v1") if spec.kind in ("gsm8k", "numeric") else ACCURACIES
-    named = ("mc1", "mc2", "acc") if spec.kind == "truthfulqa" else named
+    if spec.kind == "truthfulqa":
+        named = ("mc2", "acc") if spec.fields.get("mc1_choices") == "" else ("mc1", "mc2", "acc")
     if spec.metric and spec.metric not in named:
         raise ThaikitError(f"task {name}: metric is {spec.metric!r}; a {spec.kind} set has {', '.join(named)}")
 

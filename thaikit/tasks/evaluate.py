@@ -79,8 +79,9 @@ class Evaluation:
         return score_table(self.headline(rows), self.facts)
 
     def headline(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-        """Each task's estimate and their mean."""
-        return summary.headline(self.tasks, rows, average=self.task_set.average)
+        """Each task's estimate, and their mean where no task of the file was left out."""
+        whole = len(self.tasks) == len(self.task_set.tasks)
+        return summary.headline(self.tasks, rows, average=self.task_set.average and whole)
 
     def finish(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
         """Close the leaf with the Thai-H6 headline and all that a reader must know of it; returns run.json."""

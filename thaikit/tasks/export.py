@@ -1,85 +1,100 @@
-"""A leaf's rows in lm-evaluation-harness's sample format (0.4.13, `--log_samples`), one JSONL a task."""
+"""A leaf's rows in lm-evaluation-harness's sample format (0.4.13, `--log_samples`), one JSONL a harness task."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from thaikit import ThaikitError, records
+from thaikit import ThaikitError, extract, records
 from thaikit.records import Leaf
 from thaikit.tasks import evaluate
 from thaikit.tasks.build import Task
-from thaikit.tasks.items import Item, context, digest
+from thaikit.tasks.items import context, digest
 from thaikit.tasks.score import stop_strings
+
+CHOICE_METRICS = ("acc", "acc_norm", "acc_bytes")
+FILTERS = {"strict-match": "strict", "flexible-extract": "flexible"}  # the harness's filter → our exact match
 
 
 def export_leaf(path: Path | str, to: Path | str = "") -> list[Path]:
     """Write samples_<task>.jsonl for each task of a closed Thai-H6 leaf; returns the files.
 
-    Prompts are built again from the task file, and must hash as the rows say; ThaikitError where data have changed.
+    TruthfulQA is two tasks there, mc1 and mc2; a generated answer is logged once a filter. Prompts are built again from
+    the task file, and must hash as the rows say; ThaikitError where data have changed, and for what was asked through
+    a chat template, whose text is not kept.
     """
     leaf = records.read_leaf(path)
+    if leaf.run.get("stage") != "thai_h6" or not list((leaf.path / "rows").glob("*.jsonl")):
+        raise ThaikitError(f"{leaf.path}: no rows/*.jsonl of 10_thai_h6 in it; name a leaf thai_h6/<model> of a suite")
     folder = Path(to) if to else leaf.path / "harness"
-    folder.mkdir(parents=True, exist_ok=True)
     given = leaf.run["params"]
     names = ("tasks", "data", "only", "limit", "profile", "labels", "allow_size_mismatch")
     run = records.Run("thai_h6", leaf.path, given, {}, True, leaf.run)
     loaded = evaluate.load(run, model=given["model"], **{name: given[name] for name in names if name in given})
-    written = []
+    files: dict[Path, list[dict[str, Any]]] = {}
     for task in loaded.tasks:
-        target = folder / f"samples_{task.name}.jsonl"
-        rows = records.read_rows(leaf.path / "rows" / f"{task.name}.jsonl")
-        asked = [row for row in rows if "ll" in row or "completion" in row]  # a skipped row has nothing to log
-        samples = [sample(leaf, task, row) for row in asked]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in samples)
-        records.write_atomic(target, text)
-        written.append(target)
-    return written
+        if leaf.run["tasks"][task.name]["chat"]:
+            raise ThaikitError(f"{leaf.path}: task {task.name} was asked through a chat template, which has no export")
+        for row in records.read_rows(leaf.path / "rows" / f"{task.name}.jsonl"):
+            if "ll" in row or "completion" in row:  # a skipped row has nothing to log
+                for name, line in samples(leaf, task, row):
+                    files.setdefault(folder / f"samples_{name}.jsonl", []).append(line)
+    for target, lines in files.items():
+        records.write_atomic(target, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    return list(files)
 
 
-def sample(leaf: Leaf, task: Task, row: Mapping[str, Any]) -> dict[str, Any]:
-    """One item as the harness logs it: doc, target, arguments, resps, filtered_resps, hashes and metrics."""
-    index = row["index"]
-    item, shots = task.items[index], task.shots(index)[task.spec.shots - row["shots"] :]
-    prompts = [
-        context(item, shots, delimiter=task.spec.delimiter, choice=n) for n in range(max(1, len(item.continuations)))
-    ]
-    if item.id != row["id"] or (
-        not leaf.run["tasks"][task.name]["chat"] and digest(prompts[0]) != row["prompt_sha256"]
-    ):
+def samples(leaf: Leaf, task: Task, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(harness task, sample) of an item, with what was asked as the harness names and writes it."""
+    item = task.items[row["index"]]
+    shots = task.shots(row["index"])[task.spec.shots - row["shots"] :]
+    choices, glue = range(max(1, len(item.continuations))), task.spec.delimiter
+    prompts = [context(item, shots, delimiter=glue, choice=n) for n in choices]
+    if item.id != row["id"] or digest(prompts[0]) != row["prompt_sha256"]:
         raise ThaikitError(
             f"{leaf.path}: task {task.name}, item {row['id']}: its prompt is no longer the one scored; run it again"
         )
-    doc = {
-        "id": item.id,
-        "question": item.question,
-        "choices": list(item.shown or item.choices),
-        "subject": item.subject,
-    }
-    arguments, responses, filtered = exchanged(task, item, row, prompts)
-    return {
-        "doc_id": index, "doc": doc, "target": str(row.get("gold", row.get("reference"))), "arguments": arguments,
-        "resps": [[response] for response in responses], "filtered_resps": filtered, "filter": "none",
-        "metrics": [task.metric], "doc_hash": digest(json.dumps(doc, ensure_ascii=False)),
-        "prompt_hash": row["prompt_sha256"], "target_hash": digest(str(row.get("gold", row.get("reference")))),
-        **{key: row[key] for key in ("acc", "acc_norm", "acc_bytes", "mc1", "mc2", "strict", "flexible") if key in row},
+    base = {
+        "doc_id": row["index"],
+        "doc": {"id": item.id, "question": item.question, "choices": list(item.shown or item.choices),
+                "subject": item.subject},
+        "prompt_hash": row["prompt_sha256"],
     }  # fmt: skip
-
-
-def exchanged(
-    task: Task, item: Item, row: Mapping[str, Any], prompts: list[str]
-) -> tuple[dict[str, Any], list[Any], list[Any]]:
-    """What was asked and what came back: argument pairs by the harness's names, raw and filtered responses."""
     if task.generates:
-        rules = {"until": stop_strings(task), "do_sample": False}
-        return {"gen_args_0": {"arg_0": prompts[0], "arg_1": rules}}, [row["completion"]], [row["answers"]["strict"]]
-    asked = {
-        f"gen_args_{n}": {"arg_0": prompt, "arg_1": task.spec.delimiter + text}
-        for n, (prompt, text) in enumerate(zip(prompts, item.continuations, strict=True))
-    }
-    values = [*row.get("mc1_ll", []), *row["ll"]]
-    greedy = row["greedy"] if len(row["greedy"]) == len(values) else [False] * len(values)
-    responses = [[value, flag] for value, flag in zip(values, greedy, strict=True)]
-    return asked, responses, responses
+        asked: list[tuple[str, Any]] = [(prompts[0], {"until": stop_strings(task), "do_sample": False})]
+        for name, rule in FILTERS.items():
+            answer = row["answers"][rule]
+            told = [extract.INVALID if answer is None else answer]
+            values = {"exact_match": row[rule]}
+            yield task.name, sample(base, item.reference, asked, [[row["completion"]]], told, name, values)
+        return
+    pairs = [(prompt, glue + text) for prompt, text in zip(prompts, item.continuations, strict=True)]
+    if not item.labels:
+        values = {key: row[key] for key in CHOICE_METRICS if key in row}
+        yield task.name, scored(base, row["gold"], pairs, row["ll"], row["greedy"], values)
+        return
+    if item.first:
+        first = pairs[: item.first]
+        yield f"{task.name}_mc1", scored(base, 0, first, row["mc1_ll"], row["mc1_greedy"], {"acc": row["mc1"]})
+    yield f"{task.name}_mc2", scored(base, 0, pairs[item.first :], row["ll"], row["greedy"], {"acc": row["mc2"]})
+
+
+def scored(base: Any, target: Any, pairs: Any, ll: Any, greedy: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """A multiple-choice sample: each response is the pair of log-likelihood and greedy flag, as texts."""
+    told = [[str(value), str(flag)] for value, flag in zip(ll, greedy, strict=True)]
+    return sample(base, target, pairs, [[pair] for pair in told], told, "none", values)
+
+
+def sample(
+    base: Mapping[str, Any], target: Any, asked: Any, resps: Any, filtered: Any, name: str, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """One line of the harness's log: arguments by its names, responses as texts, hashes and metrics."""
+    arguments = {f"gen_args_{n}": {"arg_0": one, "arg_1": two} for n, (one, two) in enumerate(asked)}
+    doc = json.dumps(base["doc"], indent=2, ensure_ascii=False)
+    return {
+        "doc_id": base["doc_id"], "doc": base["doc"], "target": str(target), "arguments": arguments, "resps": resps,
+        "filtered_resps": filtered, "filter": name, "metrics": list(values), "doc_hash": digest(doc),
+        "prompt_hash": base["prompt_hash"], "target_hash": digest(str(target)), **values,
+    }  # fmt: skip

@@ -7,6 +7,7 @@ nothing and TruthfulQA's dict-valued targets into one column for each answer); P
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import json
 import re
@@ -82,8 +83,9 @@ def match(base: Path, pattern: str) -> list[tuple[Path, str]]:
     top = Path(full.anchor)
     regex = re.escape(str(full)).replace(r"\*", "[^/]*")
     regex = regex.replace(r"\{subject\}", "(?P<subject>[^/]+)", 1).replace(r"\{subject\}", "(?P=subject)")
-    glob = str(full.relative_to(top)).replace("{subject}", "*")
-    hits = [(path, re.fullmatch(regex, str(path))) for path in sorted(top.glob(glob))]
+    fixed = "" if target.is_absolute() else glob.escape(str(base.relative_to(top))) + "/"
+    wild = fixed + str(target.relative_to(top) if target.is_absolute() else target).replace("{subject}", "*")
+    hits = [(path, re.fullmatch(regex, str(path))) for path in sorted(top.glob(wild))]
     return [(path, hit.groupdict().get("subject", "")) for path, hit in hits if hit]
 
 
@@ -143,6 +145,11 @@ def checked_row(row: Any, where: str) -> Mapping[str, Any]:
     """The row if it is an object."""
     if not isinstance(row, dict):
         raise ThaikitError(f"{where}: found {type(row).__name__}, a row is an object with named fields")
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        told = f"half a character ({error.object[error.start : error.start + 1]!r}), which is no text; mend the row"
+        raise ThaikitError(f"{where}: holds {told}") from error
     return row
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +111,7 @@ def cut(one: Ready, room: int) -> Ready:
 def encode_item(task: Task, model: Any, index: int, shots: Sequence[Item]) -> Ready:
     """An item's token ids under the task's profile, as plain text or through the model's chat template."""
     item, profile, delimiter = task.items[index], task.profile, task.spec.delimiter
-    chat = bool(model.chat) and task.profile.name != "v1"
+    chat = task.in_turns(model)
 
     def prompt(choice: int) -> Any:
         if chat:
@@ -211,7 +211,7 @@ def choice_row(task: Task, one: Ready, scored: Sequence[Any], settings: Settings
     if not all(math.isfinite(value) for value in ll):
         why = "a log-probability is not finite (dtype too narrow?)"
         return row | {"outcome": "failed", "score": None, "error": why}
-    row |= truth_scores(item, ll, row) if item.labels else choice_scores(item, ll, tokens)
+    row |= truth_scores(item, scored) if item.labels else choice_scores(item, ll, tokens)
     return row | {"score": row[task.metric]}
 
 
@@ -222,16 +222,18 @@ def choice_scores(item: Item, ll: Sequence[float], tokens: Sequence[int]) -> dic
     return {key: float(value) if key.startswith("acc") else value for key, value in found.items()}
 
 
-def truth_scores(item: Item, ll: Sequence[float], row: Mapping[str, Any]) -> dict[str, Any]:
+def truth_scores(item: Item, scored: Sequence[Any]) -> dict[str, Any]:
     """TruthfulQA: mc1 over the first choices, mc2 over the rest, and the plain reading of mc2's best choice."""
-    first, second = list(ll[: item.first]), list(ll[item.first :])
+    ll, greedy = [s.ll for s in scored], [s.greedy for s in scored[: item.first]]
+    first, second = ll[: item.first], ll[item.first :]
     best = int(np.argmax(second))
     found = {
         "mc2": metrics.mc2(second, item.labels), "labels": list(item.labels), "prediction": best,
         "gold": item.labels.index(1), "acc": float(item.labels[best]),
     }  # fmt: skip
     if first:
-        found |= {"mc1": metrics.mc1(first), "mc1_choices": list(item.choices[: item.first]), "mc1_ll": first}
+        choices = list(item.choices[: item.first])
+        found |= {"mc1": metrics.mc1(first), "mc1_choices": choices, "mc1_ll": first, "mc1_greedy": greedy}
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from thaikit import metrics, stats, trie
@@ -36,28 +37,31 @@ def headline(
 
 def facts(task: Task, model: Any, ready: Sequence[Ready], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What run.json says of a task: protocol, counts, tokens, exemplars, files, rates, every metric with interval."""
-    requests = [request for one in ready for request in one.requests]
-    feeds = [feed(r) for r in requests] if requests else [one.prompt_ids for one in ready]
-    lead = requests[0].context if requests else (ready[0].prompt_ids if ready else ())
+    asked = [one for one in ready if not one.skipped]
+    requests = [request for one in asked for request in one.requests]
+    feeds = [one.prompt_ids for one in asked] if task.generates else [feed(r) for r in requests]
+    lead = (feeds or [()])[0]
     found = {
         "kind": task.spec.kind, "metric": task.metric, "profile": task.profile.name, "labels": task.language,
         "signature": signature(task), "items": len(task.items), "n": sum(row["score"] is not None for row in rows),
         "shots": task.spec.shots, "delimiter": task.spec.delimiter, "bos": model.bos or task.profile.bos,
-        "first_ids": list(lead[:3]), "chat": bool(model.chat), "max_length": model.max_length,
-        "softmax_dtype": "float32", "chance": chance(task),
+        "first_ids": list(lead[:3]), "chat": task.in_turns(model), "max_length": model.max_length,
+        "softmax_dtype": "float32", "chance": chance(task), "rules": rules(task),
         "boundary": sum(r.boundary for r in requests), "truncated": sum(one.cut > 0 for one in ready),
         "fewer_shots": sum(one.shots < task.spec.shots for one in ready), "skipped": sum(one.skipped for one in ready),
         "total_tokens": sum(map(len, feeds)), "distinct_tokens": trie.distinct(feeds),
         "exemplar_sha256": task.exemplar_sha256(), "exemplars_removed": task.removed, "files": list(task.files),
+        "expected_rows": task.spec.expected_rows, "rows_scorable": sum(line["scored"] for line in task.files),
         "rows_left_out": task.unscorable, "empty_tail": task.spec.empty_tail,
         "audit": dict(task.audit), "outcomes": count(row["outcome"] for row in rows), "metrics": every_metric(rows),
     }  # fmt: skip
     if task.generates:
+        written = [row for row in rows if "completion" in row]  # a skipped item was not asked
         found |= {
             "stops": stop_strings(task), "max_new_tokens": new_tokens(task),
-            "limit_hit": share(row.get("finish") == "length" for row in rows),
-            "invalid": share(row["outcome"] in ("unreadable", "truncated") for row in rows),
-            "several_marks": share(row.get("completion", "").count("####") > 1 for row in rows),
+            "limit_hit": share(row["finish"] == "length" for row in written),
+            "invalid": share(row["outcome"] in ("unreadable", "truncated") for row in written),
+            "several_marks": share(row["completion"].count("####") > 1 for row in written),
         }  # fmt: skip
     return found
 
@@ -82,9 +86,19 @@ def chance(task: Task) -> float:
     return sum(each) / len(each)
 
 
+def rules(task: Task) -> dict[str, Any]:
+    """The profile's settings and the task file's own, by which prompts and requests may depart from `v1`."""
+    own = {key: getattr(task.spec, key) for key in ("title_marks", "gold_pattern", "answer_pattern", "subjects")}
+    fixed = {key: value for key, value in asdict(task.profile).items() if key not in ("name", "bos", "stops")}
+    return fixed | {key: value for key, value in own.items() if value}
+
+
 def signature(task: Task) -> str:
     """One line that pins what was computed."""
-    base = metrics.SIGNATURES.get(task.metric, f"{task.metric}|version:1")
+    shared_tail = task.spec.kind == "winogrande" and task.metric == "acc"
+    base = metrics.SIGNATURES["winogrande" if shared_tail else task.metric]
+    if task.spec.answer_pattern and task.metric == "strict":
+        base = base.replace("first####", f"first:{task.spec.answer_pattern}")
     asked = f"profile:{task.profile.name}|labels:{task.language}|shots:{task.spec.shots}"
     return f"{base}|{asked}|delimiter:{task.spec.delimiter!r}"
 
