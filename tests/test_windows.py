@@ -29,14 +29,14 @@ def long_task(tmp_path_factory: pytest.TempPathFactory) -> Task:
     return make(tmp_path_factory.mktemp("long"), "arc", rows, numbered(3, 100))
 
 
-def test_too_long_stops_before_the_first_forward_pass(tiny: LocalModel, long_task: Task) -> None:
+def test_too_long_stops_before_the_first_forward_pass(tiny: LocalModel, long_task: Task, tmp_path: Path) -> None:
     window = sorted(lengths(long_task, roomy(tiny)))[2]
     runs: list[int] = []
     handle = tiny.model.register_forward_hook(lambda *_: runs.append(1))
     with pytest.raises(ThaikitError, match=r"task arc, item n1: \d+ tokens, the window of tiny has \d+; 1 of 4 items"):
-        ask(long_task, roomy(tiny, window), Path("/nowhere/never.jsonl"))
+        ask(long_task, roomy(tiny, window), tmp_path / "never.jsonl")
     handle.remove()
-    assert runs == []
+    assert runs == [] and not (tmp_path / "never.jsonl").exists()
 
 
 @pytest.mark.parametrize("policy", ["drop_shots", "left", "skip"])
