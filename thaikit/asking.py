@@ -35,6 +35,7 @@ class Local:
     kernel: dict[str, str] = field(default_factory=dict, repr=False)
     probed: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
     contexts: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
+    ran: int = 0
 
     @property
     def name(self) -> str:
@@ -134,7 +135,7 @@ class Local:
         pairs = [(request.context, request.continuation) for request in requests]
         fed = [(*context, *continuation[:-1]) for context, continuation in pairs]
         if self.choose(kernel) == "tree":
-            hear = counter(tell, trie.distinct(fed), "distinct tokens")
+            hear = counter(self, tell, trie.distinct(fed), "distinct tokens")
             longest = max(map(len, fed), default=0)
             pack = memory.pack_size(memory.shape_of(model), memory.free_bytes(model), longest=longest)
             self.kernel["pack"] = str(pack)
@@ -145,7 +146,7 @@ class Local:
             finally:
                 model.set_attn_implementation(before)
         else:
-            hear = counter(tell, sum(map(len, set(fed))), "tokens")
+            hear = counter(self, tell, sum(map(len, set(fed))), "tokens")
             yield from loglikelihood.score_plain(model, pairs, batch_size=batch_size or PLAIN_ROWS, on_batch=hear)
 
     def generate(
@@ -177,15 +178,17 @@ class Local:
             max_new_tokens=max_new_tokens,
             batch_size=rows,
             share=share,
-            on_batch=counter(tell, trie.distinct(prompts) if share else sum(map(len, prompts)), "prompt tokens"),
+            on_batch=counter(self, tell, trie.distinct(prompts) if share else sum(map(len, prompts)), "prompt tokens"),
         )
 
 
-def counter(tell: Tell, total: int, unit: str) -> Callable[[int], None]:
-    """A listener that adds up the tokens of finished batches and tells how many are done, how fast, what is left."""
+def counter(asked: Local, tell: Tell, total: int, unit: str) -> Callable[[int], None]:
+    """A listener that adds up the tokens of finished batches (in the model's `ran` too) and tells how many are done,
+    how fast, and what is left."""
     done, begun = [0], time.monotonic()
 
     def heard(tokens: int) -> None:
+        asked.ran += tokens
         done[0] += tokens
         rate = done[0] / max(time.monotonic() - begun, 1e-6)
         left = max(total - done[0], 0) / max(rate, 1e-6)

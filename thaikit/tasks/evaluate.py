@@ -61,11 +61,14 @@ class Evaluation:
         rows = {}
         for task in self.tasks:
             log, tell = self.run.log(task.name), records.ticker(f"{self.model_name} {task.name}")
-            begun = time.monotonic()
+            begun, before = time.monotonic(), getattr(self.model, "ran", 0)
             score(task, self.model, log, ready=ready[task.name], settings=self.settings, tell=tell)
             rows[task.name] = log.rows()
             told = summary.facts(task, self.model, ready[task.name], rows[task.name])
-            self.facts[task.name] = told | {"seconds": round(time.monotonic() - begun, 1)}
+            self.facts[task.name] = told | {
+                "seconds": round(time.monotonic() - begun, 1),
+                "run_tokens": getattr(self.model, "ran", 0) - before,  # of prompts, in this execution
+            }
         return rows
 
     def paths(self) -> dict[str, Any]:
