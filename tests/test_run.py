@@ -141,6 +141,20 @@ def test_faults_of_a_suite_are_found_first(notebooks: Path, tmp_path: Path, stag
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"overlength": "cut"}, r"stage 10_thai_h6: overlength is 'cut'; allowed are error, drop_shots, left, skip"),
+        ({"kernel": "fast"}, r"kernel is 'fast'; allowed are tree, plain"),
+        ({"profile": "v2"}, r"tasks thai-h6-samples: key 'profile' is 'v2': input should be 'v1', 'harness-0.4' or"),
+        ({"labels": "de"}, r"key 'labels' is 'de': input should be 'en' or 'th'"),
+    ],
+)
+def test_settings_of_the_kit_are_checked_first(tmp_path: Path, params: Any, sentence: str) -> None:
+    with pytest.raises(ThaikitError, match=sentence):
+        plan(suite_of({"notebook": "10_thai_h6", "params": params}), outputs=tmp_path)
+
+
 def test_a_model_file_is_checked_too(tmp_path: Path) -> None:
     source = 'model: str = "x"  # a model\nout_dir: str = ""  # the leaf'
     notebook = write_notebook(tmp_path / "10_m.ipynb", source)
@@ -445,6 +459,6 @@ def test_plan_prints_lines_that_a_shell_can_take(capsys: pytest.CaptureFixture[s
     suite.write_text(f"name: s\nstages:\n  - {{notebook: '{notebook}', each: {{how: [a, b]}}}}\n")
     assert main(["plan", str(suite)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines == [f"python -m thaikit leaf '{suite}' toy/{how}" for how in ("a", "b")]
+    assert lines == [f"{sys.executable} -m thaikit leaf '{suite}' toy/{how}" for how in ("a", "b")]
     assert main(["status", str(suite), "--outputs", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("missing  toy/a")

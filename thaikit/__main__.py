@@ -69,9 +69,10 @@ def do_plan(given: argparse.Namespace) -> int:
     """One shell line a leaf."""
     from thaikit.plan import plan, read_suite
 
-    more = ["--outputs", str(given.outputs)] if given.outputs else []
+    more = ["--outputs", str(Path(given.outputs).resolve())] if given.outputs else []
+    suite = str(Path(given.suite).resolve()) if Path(given.suite).is_file() else given.suite
     for leaf in plan(read_suite(given.suite), outputs=given.outputs):
-        print(shlex.join(["python", "-m", "thaikit", "leaf", given.suite, leaf.name, *more]))
+        print(shlex.join([sys.executable, "-m", "thaikit", "leaf", suite, leaf.name, *more]))
     return 0
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError, inputs
-from thaikit.params import Stage, Suite, check_notebook_params, load, nearest, shown
+from thaikit.params import Stage, Suite, TaskSet, changed, check_notebook_params, load, nearest, shown
 from thaikit.records import State, input_hash, root, state_of
 
 ANNOTATIONS = ("str", "int", "float", "bool", "list", "dict")
@@ -93,11 +93,23 @@ def stage_leaves(stage: Stage, base: Path, order: int) -> Iterator[Leafplan]:
 
 
 def check_files(leaf: Leafplan, where: str) -> None:
-    """Have every file that the leaf's parameters name read or hashed once; ThaikitError in the suite's words."""
+    """Have every file that the leaf's parameters name read or hashed once, and every setting checked that has a list
+    of allowed values; ThaikitError in the suite's words."""
     try:
         leaf.digest()
+        check_settings({**leaf.defaults, **leaf.params})
     except ThaikitError as error:
         raise ThaikitError(f"{where}: {error}") from error
+
+
+def check_settings(given: Mapping[str, Any]) -> None:
+    """How a task file is asked: `overlength`, `kernel`, `profile` and `labels`; ThaikitError names what is allowed."""
+    from thaikit.tasks.score import Settings
+
+    Settings(**{name: given[name] for name in ("overlength", "kernel") if name in given})
+    if given.get("tasks"):
+        changes = {name: given[name] for name in ("profile", "labels") if given.get(name)}
+        changed(load("tasks", str(given["tasks"]), TaskSet), changes, where=f"tasks {given['tasks']}")
 
 
 def leaf_name(chosen: Mapping[str, str], variant: str) -> str:

@@ -164,7 +164,11 @@ def score(
 def one(task: Task, model: Any, *, index: int = 0, settings: Settings | None = None) -> dict[str, Any]:
     """The row of a single item, asked here and now, with the log-probability of every token."""
     settings = settings or Settings(token_logprobs=True)
-    ready = [fit(task, model, index, model.max_length, settings)]
+    room = model.max_length - (new_tokens(task) if task.generates else 0)
+    ready = [fit(task, model, index, room, settings)]
+    if ready[0].longest > room:
+        item = ready[0].item.id
+        raise ThaikitError(f"task {task.name}, item {item}: {ready[0].longest} tokens, the window has room for {room}")
     return next((generated_rows if task.generates else scored_rows)(task, model, ready, settings, lambda _: None))
 
 
@@ -207,7 +211,8 @@ def choice_row(task: Task, one: Ready, scored: Sequence[Any], settings: Settings
     if item.shown:
         row["shown"] = list(item.shown)
     if settings.token_logprobs:
-        row["token_logprobs"] = [np.asarray(s.logprobs, dtype=float).tolist() for s in scored]
+        kept = [np.asarray(s.logprobs, dtype=float).tolist() for s in scored]
+        row |= {"token_logprobs": kept[second], **({"mc1_token_logprobs": kept[: item.first]} if item.first else {})}
     if not all(math.isfinite(value) for value in ll):
         why = "a log-probability is not finite (dtype too narrow?)"
         return row | {"outcome": "failed", "score": None, "error": why}

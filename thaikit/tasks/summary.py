@@ -82,6 +82,8 @@ def chance(task: Task) -> float:
     """What guessing scores: one in the number of choices, TruthfulQA the share of true answers, generation 0."""
     if task.generates:
         return 0.0
+    if task.metric == "mc1":
+        return sum(1 / item.first for item in task.items) / len(task.items)
     each = [sum(i.labels) / len(i.labels) if i.labels else 1 / len(i.continuations) for i in task.items]
     return sum(each) / len(each)
 

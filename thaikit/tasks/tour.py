@@ -22,8 +22,10 @@ def prompt_end(task: Task, *, index: int = 0, characters: int = 500) -> str:
 def choices(task: Task, row: Mapping[str, Any], *, index: int = 0) -> pd.DataFrame:
     """One line a choice: what is scored, its log-probability, and the same per character, byte and token."""
     item = task.items[index]
+    shared = len(set(item.continuations)) == 1  # Winogrande: the tail is what is scored, and what its length divides
+    measured = item.continuations if shared else row["choices"]
     lines = []
-    for place, (choice, ll, tokens) in enumerate(zip(row["choices"], row["ll"], row["tokens"], strict=True)):
+    for place, (choice, ll, tokens) in enumerate(zip(measured, row["ll"], row["tokens"], strict=True)):
         shown = row.get("shown", row["choices"])[place]
         lines.append(
             {
