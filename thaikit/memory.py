@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 CPU_PACK = 1024  # beyond it a dense mask costs more attention than larger matrices gain
-CPU_ROWS = 16
+CPU_ROWS = 32  # a step reads all weights once, however many rows it serves
 LARGEST_PACK = 16_384
 LARGEST_ROWS = 256
 SHARE = 0.6  # of the free memory; the rest is for fragments and the LM head
