@@ -23,7 +23,7 @@ $(VENV)/.test: $(VENV)/.base
 # A model that cannot be had is told and its leaf fails below; the other one goes on, and the status is not 0.
 demo: $(VENV)/.base
 	-cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
-	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/demo.yaml -j 2
+	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/demo.yaml
 	@echo "Report: $(ROOT)/outputs/demo/report/report.html"
 
 test: $(VENV)/.test
