@@ -190,15 +190,15 @@ def test_generation_out_of_memory_writes_the_same_texts(monkeypatch: pytest.Monk
     stem = [rng.randrange(VOCABULARY) for _ in range(40)]
     prompts = [stem + [rng.randrange(VOCABULARY) for _ in range(4)] for _ in range(9)]
     alone = written(model, prompts, stops=[], batch_size=1)
-    honest, calls = generation.Shared.step, []
+    honest, calls = generation.Packed.step, []
 
-    def narrow(state: generation.Shared) -> list[int]:
-        calls.append(len(state.ids))
-        if len(state.ids) > 2 and len(calls) > 3:
+    def narrow(state: generation.Packed) -> list[int]:
+        calls.append(len(state.lines))
+        if len(state.lines) > 2 and len(calls) > 3:
             raise torch.cuda.OutOfMemoryError("out of memory")
         return honest(state)
 
-    monkeypatch.setattr(generation.Shared, "step", narrow)
+    monkeypatch.setattr(generation.Packed, "step", narrow)
     assert written(model, prompts, stops=[], batch_size=8, share=True) == alone
     assert max(calls[4:]) > 2 and calls[-1] <= 2
 

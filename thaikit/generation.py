@@ -1,7 +1,8 @@
 """Greedy generation with stop strings tracked per row on the decoded text. Finished rows leave the batch at once.
 
-Two ways to run the same loop: `Native` leaves masks and cache to the model (any architecture), `Shared` runs the ids
-that all prompts begin with once, keeps their keys and values, and masks by position (models that the tree can pack).
+Two ways to run the same loop: `Native` leaves masks and cache to the model (any architecture); `Packed`, for models
+that the tree can pack, holds all rows in one: the ids that all prompts begin with are run and kept once, each row sees
+them and its own, and new rows come in beside those under way.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.nn import functional
 
 from thaikit.loglikelihood import decoder, logits
 from thaikit.tree import Prefix, additive, cache_argument, layer_masks, run_chain
 from thaikit.trie import MIN_PREFIX, shared
+
+INTAKE = 4096  # prompt ids that come in with one step
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,11 @@ def generate(
     past = run_prefix(model, [prompts[i] for i in order], prefix) if share else 0
     if on_batch and past:
         on_batch(past)
-    desk = Desk(model, prompts, rules, prefix if share else None, past, deque(order), max(1, batch_size))
+
+    def begin() -> Native | Packed:
+        return Packed(model, prefix, past) if share else Native(model)
+
+    desk = Desk(begin, prompts, rules, past, deque(order), max(1, batch_size), begin())
     while desk.waiting or desk.rows:
         try:
             done = desk.turn(on_batch)
@@ -87,47 +93,48 @@ def generate(
 
 @dataclass
 class Desk:
-    """The batch under way and the prompts that wait for a place in it."""
+    """The rows under way and the prompts that wait for a place among them."""
 
-    model: Any
+    begin: Callable[[], Native | Packed]
     prompts: Sequence[Sequence[int]]
     rules: Rules
-    prefix: Prefix | None
     past: int
     waiting: deque[int]
     size: int
+    state: Native | Packed
     rows: list[Writing] = field(default_factory=list)
-    state: Any = None
 
     def turn(self, on_batch: Callable[[int], None] | None) -> list[tuple[int, Generated]]:
-        """One token for every row, after new rows have come in where a quarter of the places is free."""
+        """One token for every row, those that come in now included."""
         room = self.size - len(self.rows)
-        free = not self.rows or (self.prefix is not None and room >= max(1, self.size // 4))
-        done = self.admit(room, on_batch) if self.waiting and free else []
-        if self.rows:
-            self.state, self.rows, ended = write(self.state, self.rows, self.rules)
-            done += ended
+        if self.waiting and room and (not self.rows or self.state.takes_more):
+            self.admit(room, on_batch)
+        tokens = self.state.step()
+        for row, token in zip(self.rows, tokens, strict=True):
+            row.finish = advance(row.ids, token, self.rules)
+        done = [finished(row, self.rules) for row in self.rows if row.finish]
+        keep = [line for line, row in enumerate(self.rows) if not row.finish]
+        self.state.go_on([tokens[line] for line in keep], keep)
+        self.rows = [self.rows[line] for line in keep]
         return done
 
-    def admit(self, room: int, on_batch: Callable[[int], None] | None) -> list[tuple[int, Generated]]:
-        """Prefill new rows, with their first token, and put them beside those under way."""
-        chosen = [self.waiting[place] for place in range(min(room, len(self.waiting)))]
-        rests = [list(self.prompts[index])[self.past :] for index in chosen]
-        new = Native(self.model, rests) if self.prefix is None else Shared(self.model, rests, self.prefix)
-        new, rows, done = write(new, [Writing(index, []) for index in chosen], self.rules)
-        for _ in chosen:
-            self.waiting.popleft()
-        if rows:
-            self.state = new if not self.rows else self.state.join(new)
-            self.rows += rows
+    def admit(self, room: int, on_batch: Callable[[int], None] | None) -> None:
+        """Let waiting prompts in: as many as there is room for, and no more than INTAKE new ids, but at least one."""
+        rests: list[list[int]] = []
+        while self.waiting and len(rests) < room:
+            rest = list(self.prompts[self.waiting[0]])[self.past :]
+            if rests and sum(map(len, rests)) + len(rest) > INTAKE:
+                break
+            self.rows.append(Writing(self.waiting.popleft(), []))
+            rests.append(rest)
+        self.state.admit(rests)
         if on_batch:
             on_batch(sum(map(len, rests)))
-        return done
 
     def retreat(self) -> None:
-        """Out of memory: halve the batch; rows under way wait again and are written from their start."""
+        """Out of memory: halve the rows; those under way wait again and are written from their start."""
         self.waiting.extendleft(row.index for row in reversed(self.rows))
-        self.rows, self.state, self.size = [], None, max(1, self.size // 2)
+        self.rows, self.state, self.size = [], self.begin(), max(1, self.size // 2)
         torch.cuda.empty_cache()
 
 
@@ -140,20 +147,6 @@ def run_prefix(model: Any, prompts: Sequence[Sequence[int]], prefix: Prefix) -> 
         return 0
     run_chain(model, first[:past], prefix)
     return past
-
-
-def write(
-    state: Native | Shared, rows: list[Writing], rules: Rules
-) -> tuple[Native | Shared, list[Writing], list[tuple[int, Generated]]]:
-    """One token for each row: the state, the rows that go on, and those that are finished, which leave."""
-    tokens = state.step()
-    for row, token in zip(rows, tokens, strict=True):
-        row.finish = advance(row.ids, token, rules)
-    done = [finished(row, rules) for row in rows if row.finish]
-    keep = [line for line, row in enumerate(rows) if not row.finish]
-    if keep:
-        state.go_on([tokens[line] for line in keep], keep)
-    return state, [rows[line] for line in keep], done
 
 
 def advance(ids: list[int], token: int, rules: Rules) -> str:
@@ -184,11 +177,18 @@ def left_pad(rows: Sequence[Sequence[int]], device: Any) -> tuple[torch.Tensor, 
 
 
 class Native:
-    """A batch under way with the model's own masks and cache."""
+    """Rows under way with the model's own masks and cache, left-padded; new rows wait until all have left."""
 
-    def __init__(self, model: Any, rows: Sequence[Sequence[int]]) -> None:
+    takes_more = False
+
+    def __init__(self, model: Any) -> None:
         self.model, self.cache = model, None
-        self.ids, self.mask = left_pad(rows, model.get_input_embeddings().weight.device)
+        self.ids = self.mask = torch.zeros(0, 0, dtype=torch.long)
+
+    def admit(self, rows: Sequence[Sequence[int]]) -> None:
+        """Begin with these rows."""
+        self.cache = None
+        self.ids, self.mask = left_pad(rows, self.model.get_input_embeddings().weight.device)
 
     @torch.inference_mode()
     def step(self) -> list[int]:
@@ -204,6 +204,8 @@ class Native:
 
     def go_on(self, tokens: Sequence[int], keep: Sequence[int]) -> None:
         """Feed the new tokens of the rows that stay."""
+        if not keep:
+            return
         device = self.ids.device
         if len(keep) < len(self.mask):
             self.cache.batch_select_indices(torch.tensor(keep, device=device))
@@ -212,51 +214,58 @@ class Native:
         self.mask = torch.cat([self.mask, self.mask.new_ones(len(keep), 1)], dim=1)
 
 
-class Shared:
-    """A batch under way over a prefix that was run once. Keys know their position, -1 for padding."""
+class Packed:
+    """Rows under way in one packed row over a prefix that was run once. Each key knows its position and its owner."""
 
-    def __init__(self, model: Any, rows: Sequence[Sequence[int]], prefix: Prefix) -> None:
-        self.model = model
-        self.ids, mask = left_pad(rows, model.get_input_embeddings().weight.device)
-        past = prefix.get_seq_length()
-        self.cache = prefix.spread(len(rows))
-        self.at = (mask.cumsum(-1) - 1 + past).masked_fill(mask == 0, -1)
-        before = torch.arange(past, device=self.at.device).expand(len(rows), past)
-        self.keys = torch.cat([before, self.at], dim=1)
+    takes_more = True
+
+    def __init__(self, model: Any, prefix: Prefix, past: int) -> None:
+        self.model, self.cache = model, prefix.copy()
+        device = model.get_input_embeddings().weight.device
+        self.at = torch.arange(past, device=device)  # positions of all keys, then owners: -1 is seen by every row
+        self.owner = torch.full((past,), -1, device=device)
+        self.past, self.born = past, 0
+        self.lines: list[int] = []  # owner of each row under way
+        self.feed: list[tuple[int, list[int], int]] = []  # (owner, ids to run, position of the first)
+
+    def admit(self, rows: Sequence[Sequence[int]]) -> None:
+        """Take rows in: their prompts run with the next step."""
+        for ids in rows:
+            self.lines.append(self.born)
+            self.feed.append((self.born, list(ids), self.past))
+            self.born += 1
 
     @torch.inference_mode()
     def step(self) -> list[int]:
-        """The arg-max token of each row."""
-        query, key = self.at[:, :, None], self.keys[:, None, :]
-        seen = (key >= 0) & (key <= query)
-        # A padding query would see nothing and give NaN, which spreads through the values: let it see itself.
-        width = self.at.shape[1]
-        own = torch.eye(width, dtype=torch.bool, device=seen.device)
-        seen[:, :, -width:] |= own & (self.at < 0)[:, :, None]
+        """The arg-max token of each row, in the order in which they came."""
+        device = self.at.device
+        ids = [token for _, tokens, _ in self.feed for token in tokens]
+        at = [start + n for _, tokens, start in self.feed for n in range(len(tokens))]
+        owner = [line for line, tokens, _ in self.feed for _ in tokens]
+        query_at, query_owner = torch.tensor(at, device=device), torch.tensor(owner, device=device)
+        self.at, self.owner = torch.cat([self.at, query_at]), torch.cat([self.owner, query_owner])
+        distance = query_at[:, None] - self.at[None, :]
+        mine = (self.owner[None, :] == query_owner[:, None]) | (self.owner[None, :] < 0)
         stack = decoder(self.model)
         out = stack(
-            input_ids=self.ids,
-            position_ids=self.at.clamp(min=0),
-            attention_mask=layer_masks(self.model, seen, query - key, additive),
+            input_ids=torch.tensor([ids], device=device),
+            position_ids=query_at[None],
+            attention_mask=layer_masks(self.model, (mine & (distance >= 0))[None], distance[None], additive),
             use_cache=True,
             **{cache_argument(stack): self.cache},
         )
-        return logits(self.model, out[0][:, -1]).argmax(-1).tolist()
+        lasts, total = [], 0
+        for _, tokens, _ in self.feed:
+            total += len(tokens)
+            lasts.append(total - 1)
+        self.feed = [(line, [], start + len(tokens)) for line, tokens, start in self.feed]
+        return logits(self.model, out[0][0, torch.tensor(lasts, device=device)]).argmax(-1).tolist()
 
     def go_on(self, tokens: Sequence[int], keep: Sequence[int]) -> None:
-        """Feed the new tokens of the rows that stay."""
-        lines = torch.tensor(list(keep), device=self.ids.device)
-        if len(keep) < len(self.at):
-            self.cache.select(lines)
-        self.at = self.at[lines][:, -1:] + 1
-        self.keys = torch.cat([self.keys[lines], self.at], dim=1)
-        self.ids = torch.tensor(list(tokens), device=self.ids.device).unsqueeze(1)
-
-    def join(self, other: Shared) -> Shared:
-        """Other rows beside these: caches and key positions padded on the left to one length."""
-        width = max(self.keys.shape[1], other.keys.shape[1])
-        self.cache.join(other.cache, width - 1)  # the token to be fed has its key position, not yet its key
-        wide = [functional.pad(state.keys, (width - state.keys.shape[1], 0), value=-1) for state in (self, other)]
-        self.keys = torch.cat(wide)
-        self.at, self.ids = torch.cat([self.at, other.at]), torch.cat([self.ids, other.ids])
-        return self
+        """Feed the new tokens of the rows that stay; forget keys once half of them belong to rows that have left."""
+        self.feed = [(self.feed[n][0], [token], self.feed[n][2]) for n, token in zip(keep, tokens, strict=True)]
+        self.lines = [self.lines[n] for n in keep]
+        alive = (self.owner < 0) | torch.isin(self.owner, torch.tensor(self.lines, device=self.owner.device))
+        if 2 * int(alive.sum()) < len(alive) + self.past:
+            self.cache.select(alive.nonzero()[:, 0])
+            self.at, self.owner = self.at[alive], self.owner[alive]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional
 
 from thaikit.loglikelihood import HEAD_ROWS, Scored, decoder, logits, score_plain
 from thaikit.trie import MIN_PREFIX, Drop, Segment, Want, feeds, plan
@@ -53,27 +52,16 @@ class Prefix:
         kept = {layer: tuple(states[:, :, :past].clone() for states in pair) for layer, pair in self.layers.items()}
         self.layers = kept if past else {}
 
-    def spread(self, rows: int) -> Prefix:
-        """A prefix of its own for a batch of `rows` that starts from this one and keeps what it sees."""
-        batch = Prefix()
-        batch.keep = True
-        batch.layers = {n: tuple(states.expand(rows, -1, -1, -1) for states in pair) for n, pair in self.layers.items()}
-        return batch
+    def copy(self) -> Prefix:
+        """A prefix of its own that starts from this one and keeps what it sees."""
+        longer = Prefix()
+        longer.keep = True
+        longer.layers = dict(self.layers)
+        return longer
 
-    def select(self, lines: torch.Tensor) -> None:
-        """Keep only these rows of the batch."""
-        self.layers = {layer: tuple(states[lines] for states in pair) for layer, pair in self.layers.items()}
-
-    def join(self, other: Prefix, width: int) -> None:
-        """Another batch's rows beside these, both padded on the left to `width` tokens."""
-
-        def wide(states: torch.Tensor) -> torch.Tensor:
-            return functional.pad(states, (0, 0, width - states.shape[2], 0))
-
-        self.layers = {
-            layer: tuple(torch.cat([wide(a), wide(b)]) for a, b in zip(pair, other.layers[layer], strict=True))
-            for layer, pair in self.layers.items()
-        }
+    def select(self, keys: torch.Tensor) -> None:
+        """Keep only these of the cached tokens."""
+        self.layers = {layer: tuple(states[:, :, keys] for states in pair) for layer, pair in self.layers.items()}
 
 
 class Ledger:
