@@ -94,17 +94,16 @@ def test_rows_hold_their_fields_as_plain_json(tasks: list[Task], tmp_path: Path,
     assert [row["index"] for row in rows] == list(range(6)) and [row["id"] for row in rows] == [
         i.id for i in task.items
     ]
-    extra = (
-        {"token_logprobs", "prediction_norm", "prediction_bytes", "prediction_tokens"} if not task.generates else set()
-    )
+    kept = {"token_logprobs", "mc1_token_logprobs", "prediction_norm", "prediction_bytes", "prediction_tokens"}
+    extra = set() if task.generates else kept
     for row, item in zip(rows, task.items, strict=True):
         assert WANTED[task.name] <= set(row) <= WANTED[task.name] | extra
         assert row == json.loads(json.dumps(row, allow_nan=False)) and row["score"] == row[row["metric"]]
         assert len(row["prompt_sha256"]) == 64 and row["shots"] == task.spec.shots
         if not task.generates:
             assert len(row["ll"]) == len(row["tokens"]) == len(row["greedy"]) == len(row["choices"])
-            sums = [sum(values) for values in row["token_logprobs"]]
-            assert sums == pytest.approx([*row.get("mc1_ll", []), *row["ll"]], abs=1e-5)
+            for tokens, sums in (("token_logprobs", "ll"), ("mc1_token_logprobs", "mc1_ll")):
+                assert [sum(values) for values in row.get(tokens, [])] == pytest.approx(row.get(sums, []), abs=1e-5)
             assert row["prediction"] == max(range(len(row["ll"])), key=lambda n: row["ll"][n])
             assert item.gold == row["gold"] or task.name == "truthfulqa"
 
