@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from thaikit.trie import feeds
+
 HEAD_ROWS = 512  # rows that go through the LM head at once: with a vocabulary of 262,144, half a gigabyte in fp32
 
 
@@ -44,14 +46,8 @@ class Row:
 
 def group(requests: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Row]:
     """Requests `(context, continuation)` by the ids that they feed, longest first (an early out-of-memory)."""
-    rows: dict[tuple[int, ...], list[tuple[int, tuple[int, ...]]]] = {}
-    for index, (context, continuation) in enumerate(requests):
-        if not len(context) or not len(continuation):
-            raise ValueError(f"request {index}: context and continuation need at least one token each")
-        feed = (*context, *continuation[:-1])
-        rows.setdefault(feed, []).append((index, tuple(continuation)))
-    ordered = sorted(rows.items(), key=lambda pair: (-len(pair[0]), pair[0]))
-    return [Row(feed, tuple(readers)) for feed, readers in ordered]
+    ordered = sorted(feeds(requests), key=lambda feed: (-len(feed.ids), feed.ids))
+    return [Row(feed.ids, feed.readers) for feed in ordered]
 
 
 def score_plain(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from thaikit import extract
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -86,15 +88,15 @@ class Profile:
 PROFILES = {
     "v1": Profile(
         "v1", bos="never", boundary="naive", prefix="eos", capitalise="v1", blank="first", sampler="random-42",
-        stops=(":", "Question:", "Question"), label_stops=False, max_new_tokens=256, numeric="v1",
+        stops=extract.STOPS_V1, label_stops=False, max_new_tokens=256, numeric="v1",
     ),
     "harness-0.4": Profile(
         "harness-0.4", bos="auto", boundary="naive", prefix="", capitalise="v1", blank="first", sampler="random-1234",
-        stops=("Question:", "</s>", "<|im_end|>"), label_stops=False, max_new_tokens=256, numeric="strict",
+        stops=extract.STOPS_HARNESS, label_stops=False, max_new_tokens=256, numeric="strict",
     ),
     "thai-h6": Profile(
         "thai-h6", bos="auto", boundary="offsets", prefix="", capitalise="thai-h6", blank="run", sampler="first_n",
-        stops=("Question:", "</s>", "<|im_end|>"), label_stops=True, max_new_tokens=512, numeric="strict",
+        stops=extract.STOPS_HARNESS, label_stops=True, max_new_tokens=512, numeric="strict",
     ),
 }  # fmt: skip
 
