@@ -33,6 +33,7 @@ KERNELS = {
 PEER = {"peer", "peer_tasks", "parity", "parity_items", "bench", "recording"}  # may ask lm_eval
 WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_facts", "embedded", "asking", "replay"}
 WORLD |= {"judge", "published", "tuning", *PEER}
+WORLD |= {"chat", "chat_local", "chat_replay"}
 SHOW = {"figures", "report", "report_items", "report_parts"}
 HALL = {"run", "plan", "execute", "__main__"}
 RECORDS = {"records", "leaves", "rowlog"}

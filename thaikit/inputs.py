@@ -13,6 +13,12 @@ from thaikit.tasks.load import match
 
 FILES = {"model": "models", "judge": "judges", "tasks": "tasks"}  # parameter → folder of params/
 READS_ALL = ("report",)  # reads the other stages over a whole suite too; those read the leaves of models only
+# Stages that read one leaf of answers: its stage, and the parameters in which both must agree.
+ANSWERS = {
+    "thaicli_judge": ("thaicli_answer", ("model", "tasks")),
+    "mrc_f1": ("mrc_answer", ("model", "tasks", "shots")),
+    "mrc_judge": ("mrc_answer", ("model", "tasks", "shots")),
+}
 
 
 def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
@@ -29,9 +35,37 @@ def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
     if "tasks" in named:
         tasks = load("tasks", named["tasks"], TaskSet)
         found |= data_inputs(tasks, data=str(params.get("data") or ""), only=params.get("only") or ())
-    if params.get("suite"):
+    if stage in ANSWERS:
+        path = answers_path(stage, params, missing_ok=True)
+        found |= {"answers": sha256_file(path / "run.json" if path.is_dir() else path)} if path else {}
+    elif params.get("suite"):
         found |= suite_inputs(stage, Path(str(params["suite"])))
     return dict(sorted(found.items()))
+
+
+def answers_path(stage: str, params: Mapping[str, Any], *, missing_ok: bool = False) -> Path | None:
+    """What a stage of `ANSWERS` reads: the leaf or file that `answers` names, else the one closed leaf of the suite
+    whose parameters agree with these; None where neither is given, which means the bundled answers.
+
+    ThaikitError where there is no such file or leaf, or several; with `missing_ok` none is None.
+    """
+    if params.get("answers"):
+        path = expand(str(params["answers"]), base=root())
+        if (path / "run.json").is_file() or path.is_file():
+            return path
+        raise ThaikitError(f"answers {str(path)!r}: neither a file nor a closed leaf; name one that exists")
+    if not params.get("suite"):
+        return None
+    made_by, keys = ANSWERS[stage]
+    wanted = {key: params[key] for key in keys if key in params}
+    there = leaves(Path(str(params["suite"])), stage=made_by)
+    found = [leaf.path for leaf in there if all(leaf.run["params"].get(k) == v for k, v in wanted.items())]
+    if len(found) == 1 or (missing_ok and not found):
+        return found[0] if found else None
+    told = ", ".join(f"{key} {value!r}" for key, value in wanted.items())
+    raise ThaikitError(
+        f"suite {params['suite']}: {len(found)} closed leaves of {made_by} have {told}; name one of them as answers"
+    )
 
 
 def model_inputs(entry: ModelEntry, name: str) -> dict[str, str]:

@@ -137,7 +137,7 @@ class Stage(Strict):
     """One line of a suite: a notebook, parameters by value, and `each`: parameters of which it takes every value."""
 
     notebook: str
-    each: dict[str, list[str]] = {}
+    each: dict[str, list[str | int | float | bool]] = {}
     params: dict[str, Value] = {}
     variant: str = ""
     timeout: int = Field(default=0, ge=0)

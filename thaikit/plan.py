@@ -82,7 +82,7 @@ def stage_leaves(stage: Stage, base: Path, order: int) -> Iterator[Leafplan]:
     for values in itertools.product(*stage.each.values()):
         chosen = dict(zip(stage.each, values, strict=True))
         params = {**stage.params, **chosen}
-        if not stage.each and "suite" in known:
+        if "suite" in known:
             params.setdefault("suite", str(base))
         check_notebook_params(params, {key: found[:2] for key, found in known.items()}, where=where)
         name = "/".join(part for part in (short, leaf_name(chosen, stage.variant)) if part)
@@ -112,10 +112,10 @@ def check_settings(given: Mapping[str, Any]) -> None:
         changed(load("tasks", str(given["tasks"]), TaskSet), changes, where=f"tasks {given['tasks']}")
 
 
-def leaf_name(chosen: Mapping[str, str], variant: str) -> str:
+def leaf_name(chosen: Mapping[str, Any], variant: str) -> str:
     """<model>[--<judge>][--<data set>-<shots>shot][--<variant>], "" for a stage that varies nothing."""
-    parts = [slug(chosen[key]) for key in FIRST if key in chosen]
-    middle = [slug(value) for key, value in chosen.items() if key not in (*FIRST, "shots")]
+    parts = [slug(str(chosen[key])) for key in FIRST if key in chosen]
+    middle = [slug(str(value)) for key, value in chosen.items() if key not in (*FIRST, "shots")]
     middle += [f"{chosen['shots']}shot"] if "shots" in chosen else []
     return "--".join(part for part in (*parts, "-".join(middle), slug(variant) if variant else "") if part)
 

@@ -117,11 +117,15 @@ class Run:
             figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
         return path
 
-    def finish(self, *, headline: Mapping[str, Any], **facts: Any) -> dict[str, Any]:
-        """Close the leaf: rows in item order as JSONL and Parquet, then run.json, last. Returns what it holds."""
+    def finish(self, *, headline: Mapping[str, Any], accept_failed: bool = False, **facts: Any) -> dict[str, Any]:
+        """Close the leaf: rows in item order as JSONL and Parquet, then run.json, last. Returns what it holds.
+
+        ThaikitError where rows failed, so that the next run tries them again, unless `accept_failed`.
+        """
         if self.closed:
             return self.record
-        refuse_failed(self.logs)
+        if not accept_failed:
+            refuse_failed(self.logs)
         for task, log in self.logs.items():
             settle(log, self.out_dir / "rows" / f"{task}.parquet")
         ended = time.time()
