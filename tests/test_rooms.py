@@ -33,7 +33,7 @@ KERNELS = {
 PEER = {"peer", "peer_tasks", "parity", "parity_items", "bench", "recording"}  # may ask lm_eval
 WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_facts", "embedded", "asking", "replay"}
 WORLD |= {"judge", "published", "tuning", *PEER}
-WORLD |= {"chat", "chat_local", "chat_replay"}
+WORLD |= {"chat", "chat_local", "chat_replay", "shapes"}
 SHOW = {"figures", "report", "report_items", "report_parts"}
 HALL = {"run", "plan", "execute", "__main__"}
 RECORDS = {"records", "leaves", "rowlog"}
@@ -107,7 +107,7 @@ def test_imports_keep_to_the_rooms(path: Path) -> None:
         assert own <= RECORDS | SHOW | {"published", "stats"}
         assert not used & HEAVY
     elif room(name) == "hall":
-        assert top - {""} <= RECORDS | HALL | {"params", "inputs", "report"}
+        assert top - {""} <= RECORDS | HALL | {"params", "inputs", "shapes", "report"}
         assert {part.split(".")[0] for part in inside - {""}} <= RECORDS | HALL | IN_FUNCTIONS | {"params", "inputs"}
         assert used <= HALL_MAY
     else:

@@ -9,6 +9,7 @@ from typing import Any
 from thaikit import ThaikitError
 from thaikit.params import ModelEntry, Source, TaskSet, expand, file_inputs, load, nearest
 from thaikit.records import leaves, root, sha256_file, sha256_json
+from thaikit.shapes import JudgeEntry, load_tasks
 from thaikit.tasks.load import match
 
 FILES = {"model": "models", "judge": "judges", "tasks": "tasks"}  # parameter → folder of params/
@@ -32,8 +33,10 @@ def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
     found = file_inputs(**named)
     if "models" in named:
         found |= model_inputs(load("models", named["models"], ModelEntry), named["models"])
+    if "judge" in named:
+        found |= judge_inputs(named["judge"])
     if "tasks" in named:
-        tasks = load("tasks", named["tasks"], TaskSet)
+        tasks = load_tasks(named["tasks"])
         found |= data_inputs(tasks, data=str(params.get("data") or ""), only=params.get("only") or ())
     if stage in ANSWERS:
         path = answers_path(stage, params, missing_ok=True)
@@ -95,20 +98,36 @@ def fingerprint(folder: Path) -> str:
     return sha256_json(sorted(facts))
 
 
-def data_inputs(tasks: TaskSet, *, data: str = "", only: Sequence[str] = ()) -> dict[str, str]:
+def judge_inputs(name: str) -> dict[str, str]:
+    """What a judge file points at: its prompt, its model, and what that points at."""
+    entry = load("judges", name, JudgeEntry)
+    found = file_inputs(prompts=entry.prompt, models=entry.model)
+    return found | model_inputs(load("models", entry.model, ModelEntry), entry.model)
+
+
+def data_inputs(tasks: Any, *, data: str = "", only: Sequence[str] = ()) -> dict[str, str]:
     """The row and exemplar files of a task file's tasks; ThaikitError where a pattern matches nothing."""
-    unknown = [name for name in only if name not in tasks.tasks]
+    sources = tasks_sources(tasks)
+    unknown = [name for name in only if name not in sources]
     if unknown:
-        known = list(tasks.tasks)
+        known = list(sources)
         hint = nearest(unknown[0], known)
         raise ThaikitError(f"task file {tasks.name}: no task {unknown[0]!r}{hint}; it has {', '.join(known)}")
     base = expand(data or tasks.data, base=root())
     found: dict[str, str] = {}
-    for name, spec in tasks.tasks.items():
+    for name, places in sources.items():
         if not only or name in only:
-            for source in (spec.source, spec.exemplars):
-                found |= source_inputs(source, base, where=f"tasks {tasks.name}, task {name}") if source else {}
+            for source in places:
+                found |= source_inputs(source, base, where=f"tasks {tasks.name}, task {name}")
     return found
+
+
+def tasks_sources(tasks: Any) -> dict[str, tuple[Source, ...]]:
+    """Each task's sources, of a task file of any kind."""
+    if not isinstance(tasks, TaskSet):
+        return tasks.sources()
+    both = {name: (spec.source, spec.exemplars) for name, spec in tasks.tasks.items()}
+    return {name: tuple(source for source in pair if source) for name, pair in both.items()}
 
 
 def source_inputs(source: Source, base: Path, *, where: str) -> dict[str, str]:

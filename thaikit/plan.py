@@ -18,6 +18,7 @@ from typing import Any
 from thaikit import ThaikitError, inputs
 from thaikit.params import Stage, Suite, TaskSet, changed, check_notebook_params, load, nearest, shown
 from thaikit.records import State, input_hash, root, state_of
+from thaikit.shapes import task_shape
 
 ANNOTATIONS = ("str", "int", "float", "bool", "list", "dict")
 FIRST = ("model", "judge")  # come first in a leaf's name, in this order
@@ -107,7 +108,7 @@ def check_settings(given: Mapping[str, Any]) -> None:
     from thaikit.tasks.score import Settings
 
     Settings(**{name: given[name] for name in ("overlength", "kernel") if name in given})
-    if given.get("tasks"):
+    if given.get("tasks") and task_shape(str(given["tasks"])) is TaskSet:
         changes = {name: given[name] for name in ("profile", "labels") if given.get(name)}
         changed(load("tasks", str(given["tasks"]), TaskSet), changes, where=f"tasks {given['tasks']}")
 
