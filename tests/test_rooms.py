@@ -19,7 +19,12 @@ from thaikit.records import root
 PACKAGE = root() / "thaikit"
 KERNELS = {
     "text": {"numpy", "pythainlp"},
-    "stats": {"numpy", "scipy", "statsmodels", "sklearn", "krippendorff", "irrCAC"},
+    "stats": {"numpy", "scipy", "statsmodels", "sklearn", "krippendorff"},
+    "agreement": {"numpy", "scipy", "statsmodels", "sklearn", "krippendorff"},
+    "prf": {"numpy"},
+    "correction": {"numpy", "scipy"},
+    "preference": {"numpy", "scipy"},
+    "verdicts": set(),
     "extract": {"numpy"},
     "metrics": {"numpy"},
     "encoding": {"numpy"},

@@ -1,0 +1,90 @@
+"""A judge's reply on the four questions → four verdicts, or why there are none: the kit's rule and the authors'."""
+
+import re
+from dataclasses import dataclass
+
+QUESTIONS = ("q1", "q2", "q3", "q4")
+RULES = ("numbered", "authors")
+
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+# A number that opens a line, or stands right after a verdict: "1.", "**2.**", "Q3:", "| 4 |", but not "3.5".
+_NUMBER = re.compile(
+    r"(?:^[^\w\n]*|(?<=gree)[^\w\n]+)(?:Q|Question |Criterion |Criteria )?([0-9]{1,2})[\"'*_ ]*[.):|](?![0-9])",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ASKED = re.compile(r"(?:do you )?\bagree\s*(?:or|/)\s*disagree\b", re.IGNORECASE)  # the criterion's own words
+_VERDICT = re.compile(r"\b(Agree|AGREE|Disagree|DISAGREE)\b")
+_ALONE = re.compile(
+    r"(?:^|:)[^\w\n]*(agree|disagree)[^\w\n]*$", re.MULTILINE
+)  # in lower case where nothing else stands
+_DENIED = re.compile(r"\b(?:not|n[o']t|neither|nor|partially|partly|somewhat)\s+(?:agree|disagree)\b", re.IGNORECASE)
+_AUTHORS = re.compile(r"Agree|Disagree")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Four verdicts (True for agree), or None and the fault."""
+
+    verdicts: tuple[bool, bool, bool, bool] | None
+    fault: str = ""
+
+
+def read(reply: str, *, rule: str = "numbered") -> Reading:
+    """The verdicts of one reply under a rule; ValueError for an unknown rule.
+
+    `numbered`: the reply is cut at its numbers 1 to 4; within each part the criterion's own "Do you agree or disagree?"
+    is left out and the verdict is the word Agree or Disagree, in lower case only where it stands alone. A part without
+    a verdict, with two different ones, or with a denied or halved one ("not Agree") makes the whole reply unreadable.
+    `authors`: exactly four case-sensitive Agree or Disagree anywhere, in order (the authors' public code, which asks
+    again without limit otherwise). A finished thought block in front is left out under both.
+    """
+    if rule not in RULES:
+        raise ValueError(f"verdicts: rule is {rule!r}; choose {' or '.join(RULES)}.")
+    thought = _THOUGHT.match(reply)
+    text = reply[thought.end() :] if thought else reply
+    return _numbered(text) if rule == "numbered" else _authors(text)
+
+
+def _authors(text: str) -> Reading:
+    found = _AUTHORS.findall(text)
+    if len(found) != len(QUESTIONS):
+        return Reading(None, f"{len(found)} times Agree or Disagree, four are needed")
+    return _reading([word == "Agree" for word in found])
+
+
+def _numbered(text: str) -> Reading:
+    marks = list(_NUMBER.finditer(text))
+    ends = [*(mark.start() for mark in marks), len(text)][1:]
+    parts: dict[int, str] = {}
+    for mark, end in zip(marks, ends, strict=True):
+        number = int(mark[1])
+        parts[number] = parts.get(number, "") + "\n" + text[mark.end() : end]
+    verdicts = []
+    for number in range(1, len(QUESTIONS) + 1):
+        if number not in parts:
+            return Reading(None, f"no criterion {number}")
+        said = _said(parts[number])
+        if len(said) != 1:
+            return Reading(None, f"criterion {number} has {'no single verdict' if said else 'no verdict'}")
+        verdicts.append(said == {"agree"})
+    return _reading(verdicts)
+
+
+def _said(part: str) -> set[str]:
+    """The different verdicts in one criterion's part; both where it denies or halves one."""
+    rest = _ASKED.sub(" ", part)
+    if _DENIED.search(rest) and not _clear(rest):
+        return {"agree", "disagree"}
+    found = _VERDICT.findall(rest) or _ALONE.findall(rest)
+    return {word.lower() for word in found}
+
+
+def _clear(rest: str) -> bool:
+    """Whether a verdict opens the part or a line, so that a later "does not agree with …" is only its explanation."""
+    opened = re.search(r"^[^\w\n]*(?:verdict|answer)?[^\w\n]*(Agree|AGREE|Disagree|DISAGREE)\b", rest, re.MULTILINE)
+    return opened is not None
+
+
+def _reading(verdicts: list[bool]) -> Reading:
+    first, second, third, fourth = verdicts
+    return Reading((first, second, third, fourth))
