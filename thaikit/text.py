@@ -5,6 +5,7 @@ Nothing here is applied to benchmark text unless a caller says so: a different b
 
 import re
 import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 TITLE_MARKS = (" [title]",)
@@ -22,6 +23,10 @@ _DECOMPOSED_SARA_AM = re.compile("\u0e4d([\u0e48-\u0e4b]?)\u0e32")
 _MARK_RUN = re.compile("[\u0e31\u0e33-\u0e3a\u0e47-\u0e4e]{2,}")
 _THAI_DIGIT = re.compile("[๐-๙]")
 _ARABIC_DIGIT = re.compile("[0-9]")  # never \d, which takes Thai digits too
+_ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
+_MARK_ORDER = re.compile("([\u0e48-\u0e4c]+)([\u0e31\u0e34-\u0e3a\u0e47]+)|\u0e33([\u0e48-\u0e4b]+)")
+_SAME_MARK = re.compile("([\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])\\1+")
+_LONG_NUMBER = re.compile(r"(\d{500,})")  # the time PyThaiNLP takes for a run of digits grows by its square
 _TONES = frozenset("\u0e48\u0e49\u0e4a\u0e4b")
 _VOWELS = frozenset("\u0e31\u0e34\u0e35\u0e36\u0e37\u0e38\u0e39")
 
@@ -68,6 +73,39 @@ def fold_sara_am(s: str) -> str:
     return _DECOMPOSED_SARA_AM.sub("\\1\u0e33", s)
 
 
+# The steps by which two spellings that look alike become one, in the order in which they are taken.
+NORMALISE: Mapping[str, Callable[[str], str]] = {
+    "nfc": lambda s: unicodedata.normalize("NFC", s),
+    "zero_width": lambda s: _ZERO_WIDTH.sub("", s),
+    "spaces": lambda s: " ".join(s.split()),
+    "sara_am": fold_sara_am,
+    "sara_ae": lambda s: s.replace("\u0e40\u0e40", "\u0e41"),
+    "mark_order": lambda s: _MARK_ORDER.sub(lambda m: m[3] + "\u0e33" if m[3] else m[2] + m[1], s),
+    "doubled_marks": lambda s: _SAME_MARK.sub(r"\1", s),
+    "digits": thai_digits_to_arabic,
+}
+NORMALISE_TOLD: Mapping[str, str] = {
+    "nfc": "Unicode's canonical composition and order",
+    "zero_width": "U+200B to U+200F, U+2060 and U+FEFF out",
+    "spaces": "every run of white space one space, none at the ends",
+    "sara_am": "sara am in two code points as U+0E33",
+    "sara_ae": "two sara e as sara ae",
+    "mark_order": "a vowel mark before its tone mark, a tone mark before sara am",
+    "doubled_marks": "a mark typed twice in a row once",
+    "digits": "Thai digits as 0 to 9",
+}
+
+
+def normalise(s: str, *, steps: Sequence[str] = tuple(NORMALISE)) -> str:
+    """The string after the named steps of `NORMALISE`, taken in that table's order; ValueError for an unknown step."""
+    unknown = [step for step in steps if step not in NORMALISE]
+    if unknown:
+        raise ValueError(f"normalise: no step {unknown[0]!r}; there are {', '.join(NORMALISE)}.")
+    for name, step in NORMALISE.items():
+        s = step(s) if name in steps else s
+    return s
+
+
 def audit(s: str) -> dict[str, int]:
     """How often each invisible or look-alike fault occurs in the string; every key is always present.
 
@@ -107,18 +145,27 @@ def has_bracket_artefacts(s: str, *, tags: frozenset[str] = KNOWN_TAGS) -> bool:
     return any(span in tags for span in bracket_contents(s))
 
 
-def words(s: str, *, engine: str = "newmm") -> list[str]:
-    """The words of a Thai string by PyThaiNLP, white space dropped; [] for an empty string.
+def tokens(s: str, *, engine: str = "newmm") -> list[str]:
+    """All tokens of a Thai string by PyThaiNLP, white space kept: joined, they are the string again.
 
-    ValueError when `s` is no string (PyThaiNLP would give [] for None or 308) or the engine is unknown, ImportError
-    when the engine needs a package that is not installed. Report `words_signature(engine)` beside what is computed.
+    A run of 500 digits or more is one token by itself. ValueError when `s` is no string (PyThaiNLP would give [] for
+    None or 308) or the engine is unknown, ImportError when the engine needs a package that is not installed.
     """
     from pythainlp.tokenize import word_tokenize
 
     if not isinstance(s, str):
         raise ValueError(f"words: {s!r} is a {type(s).__name__}; read every text column as str.")
+    parts = _LONG_NUMBER.split(s)  # long numbers stand at the odd places
+    made = ([part] if place % 2 else word_tokenize(part, engine=engine) for place, part in enumerate(parts) if part)
+    return [token for some in made for token in some]
 
-    return [word for word in word_tokenize(s, engine=engine, keep_whitespace=False) if word.strip()]
+
+def words(s: str, *, engine: str = "newmm") -> list[str]:
+    """The words of a Thai string by PyThaiNLP, white space dropped; [] for an empty string.
+
+    Faults as in `tokens`. Report `words_signature(engine)` beside what is computed.
+    """
+    return [word for token in tokens(s, engine=engine) if (word := token.strip(" ")).strip()]
 
 
 def words_signature(engine: str = "newmm") -> str:
