@@ -19,6 +19,7 @@ from thaikit.records import root
 PACKAGE = root() / "thaikit"
 KERNELS = {
     "text": {"numpy", "pythainlp"},
+    "f1": {"numpy"},
     "stats": {"numpy", "scipy", "statsmodels", "sklearn", "krippendorff"},
     "agreement": {"numpy", "scipy", "statsmodels", "sklearn", "krippendorff"},
     "prf": {"numpy"},

@@ -136,7 +136,7 @@ _RULES = (
     Rule("newmm-seahelm", _seahelm, "words>lower>ascii_punctuation>split", "SEA-HELM"),
     Rule("helm", _helm, "lower>ascii_punctuation>words+space", "HELM's port of SEA-HELM"),
     Rule("lighteval", _lighteval, "unicode_punctuation>lower>words>split", "lighteval", as_sets=True),
-    Rule("inspect", _inspect, "split:space,hyphen>casefold>ascii_punctuation>numbers>articles>split", "Inspect, unrounded",
+    Rule("inspect", _inspect, "split:space,hyphen>casefold>ascii_punctuation>numbers>articles>split", "Inspect",
          segments=False, as_sets=True, ordered=False, bare=1.0),
     Rule("characters", _characters, "lower>ascii_punctuation>characters", "for reference", segments=False, bare=1.0),
 )  # fmt: skip

@@ -4,7 +4,7 @@ Too little data gives NaN and a reason in `method`, never a width of 0. A random
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -89,6 +89,34 @@ def _t_interval(value: float, variance: float, df: float, n: int, *, method: str
         return Estimate(value, math.nan, math.nan, n, "none: the values have no spread")
     half = float(sps.t.ppf(0.5 + CONFIDENCE / 2, df)) * math.sqrt(variance)
     return Estimate(value, value - half, value + half, n, method)
+
+
+def clustered_interval(values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+    """The mean over items, with an interval that lets items of one cluster (a passage, a theme) go together.
+
+    The variance is G / (G - 1) times the sum over the G clusters of (sum of their deviations from the mean)^2, over
+    n^2; Student's t with G - 1 degrees of freedom. With one item in every cluster this is `mean_interval`. Limits of
+    0/1 values stay within [0, 1]; without any spread those are Wilson's with G for n. NaN limits with the reason for
+    fewer than two clusters or other values without spread; ValueError for lists of unequal length.
+    """
+    x = _clean("clustered_interval", values)
+    if len(x) != len(clusters):
+        raise ValueError(f"clustered_interval: {len(x)} values and {len(clusters)} clusters; give each value its own.")
+    number = {name: place for place, name in enumerate(dict.fromkeys(clusters))}
+    n, g = len(x), len(number)
+    if g == n:
+        return mean_interval(values)
+    mean = float(x.mean())
+    if g < 2:
+        return Estimate(mean, math.nan, math.nan, n, f"none: all {n} items are of one cluster")
+    if _binary(x) and mean in (0.0, 1.0):
+        return Estimate(mean, *_wilson_limits(mean, g), n, f"wilson with {g} clusters for n: no spread")
+    sums = np.bincount([number[name] for name in clusters], weights=x - mean, minlength=g)
+    variance = float((sums**2).sum()) * g / (g - 1) / n**2
+    found = _t_interval(mean, variance, g - 1, n, method=f"t, {g} clusters")
+    if not _binary(x) or math.isnan(found.low):
+        return found
+    return Estimate(mean, max(0.0, found.low), min(1.0, found.high), n, found.method)
 
 
 def macro_interval(groups: Mapping[str, Sequence[float]]) -> Estimate:
