@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from thaikit import ThaikitError, __version__
+from thaikit import ThaikitError, __version__, table_text
 from thaikit.leaves import Leaf, State, leaves, partial, read_leaf, state_of, status  # noqa: F401 - part of this API
 from thaikit.rowlog import RowLog, drop_torn_line, finite, read_rows, write_atomic  # noqa: F401 - part of this API
 
@@ -101,20 +101,23 @@ class Run:
         return self.logs.setdefault(task, RowLog(self.out_dir / "rows" / f"{task}.jsonl"))
 
     def table(self, frame: Any, name: str) -> Path:
-        """Write a data frame to tables/<name>.csv in full precision."""
+        """Write a data frame to tables/<name>.csv in full precision, and to .tex and .md rounded for display."""
         path = self.out_dir / "tables" / f"{name}.csv"
         if not self.closed:
             path.parent.mkdir(exist_ok=True)
             frame.to_csv(path, index=False)
+            path.with_suffix(".tex").write_text(table_text.latex(frame), encoding="utf-8")
+            path.with_suffix(".md").write_text(table_text.markdown(frame), encoding="utf-8")
         return path
 
     def figure(self, figure: Any, name: str) -> Path:
-        """Write a matplotlib figure to figures/<name>.png and .pdf, and close it."""
+        """Write a matplotlib figure to figures/<name>.png, .pdf and .svg."""
         path = self.out_dir / "figures" / f"{name}.png"
         if not self.closed:
             path.parent.mkdir(exist_ok=True)
             figure.savefig(path)
             figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
         return path
 
     def finish(self, *, headline: Mapping[str, Any], accept_failed: bool = False, **facts: Any) -> dict[str, Any]:
@@ -170,6 +173,19 @@ def settle(log: RowLog, parquet: Path) -> None:
     unfinished = parquet.with_suffix(".unfinished")
     frame.to_parquet(unfinished, index=False)
     unfinished.replace(parquet)
+
+
+def suite_folder(suite: str) -> Path:
+    """The folder of a suite's outputs: a path, or the name of a suite under outputs/; ThaikitError where there is none.
+    """
+    given = Path(suite).expanduser()
+    tried = [given] if given.is_absolute() else [root() / given, root() / "outputs" / given]
+    for folder in tried:
+        if folder.is_dir():
+            return folder.resolve()
+    raise ThaikitError(
+        f"suite {suite!r}: no such folder ({', '.join(map(str, tried))}); name the folder of its outputs"
+    )
 
 
 def scratch(stage: str) -> Path:

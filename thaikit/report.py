@@ -19,8 +19,8 @@ import pandas as pd
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from thaikit import ThaikitError, figures, report_items, report_parts
-from thaikit.records import Leaf, Run, leaves, root, write_atomic
+from thaikit import ThaikitError, figures, records, report_items, report_parts
+from thaikit.records import Leaf, Run, leaves, write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -32,14 +32,7 @@ def suite_folder(suite: str) -> Path:
     suite under outputs/. ThaikitError where there is none."""
     if not suite:
         return Path(__file__).resolve().parent / "samples" / "outputs"
-    given = Path(suite).expanduser()
-    tried = [given] if given.is_absolute() else [root() / given, root() / "outputs" / given]
-    for folder in tried:
-        if folder.is_dir():
-            return folder.resolve()
-    raise ThaikitError(
-        f"suite {suite!r}: no such folder ({', '.join(map(str, tried))}); name the folder of its outputs"
-    )
+    return records.suite_folder(suite)
 
 
 def found_leaves(suite_dir: Path | str) -> list[Leaf]:
