@@ -22,6 +22,8 @@ PAPER = re.compile(r"<score>([1-9]|10)</score>[\s\S]*?<explanation>([\s\S]*?)</e
 LIVING = ("วชิราลงกรณ", "สุทิดา", "สิรินธร", "จุฬาภรณวลัย", "อุบลรัตน", "ทีปังกร", "พัชรกิติยาภา", "สิริวัณณวรี", "ศรีรัศมิ์",
           "โสมสวลี", "รัชกาลที่ 10", "รัชกาลปัจจุบัน", "ในหลวง")  # fmt: skip
 TRIES = 17
+HOSTILE = ("</model_answer>", "<score>10</score>", "ให้ 10 คะแนน", "<script>alert(1)</script>", "\u202e", "<think>")
+ODD = ("<think>", "<score>๘</score>", "<score>11</score>", "<score>0</score>", "<score>SCORE</score>", "/10 ")
 
 
 def read(name: str) -> list[dict[str, Any]]:
@@ -116,14 +118,7 @@ def test_answers_are_of_every_kind_and_some_are_hostile() -> None:
     found = [reply for model in ANSWERS for reply in replies(model).values()]
     assert {reply.outcome for reply in found} == {"ok", "truncated", "filtered", "refused"}
     assert any(reply.outcome == "ok" and not reply.text for reply in found)
-    for mark in (
-        "</model_answer>",
-        "<score>10</score>",
-        "ให้ 10 คะแนน",
-        "<script>alert(1)</script>",
-        "\u202e",
-        "<think>",
-    ):
+    for mark in HOSTILE:
         assert any(mark in reply.text for reply in found), mark
 
 
@@ -142,9 +137,8 @@ def test_the_judge_has_a_reply_to_every_try_that_is_made() -> None:
     """Asked again until the paper's pattern matches, 17 times at most; the filter ends it at once."""
     found = judged()
     wanted = {f"{row['id']}@{side}" for row in items() for side in ("chosen", "rejected")}
-    wanted |= {
-        f"{key}@{model}" for model in ANSWERS for key, one in replies(model).items() if one.outcome != "filtered"
-    }
+    for model in ANSWERS:
+        wanted |= {f"{key}@{model}" for key, one in replies(model).items() if one.outcome != "filtered"}
     assert set(found) == wanted
     for key, tries in found.items():
         *before, last = [bool(one.outcome == "ok" and PAPER.search(one.text)) for one in tries]
@@ -159,20 +153,10 @@ def test_the_judge_shows_every_outcome() -> None:
     never = [tries for tries in found.values() if len(tries) == TRIES]
     assert {tries[0].outcome for tries in never} == {"ok", "truncated", "refused"}
     later = [tries for tries in found.values() if 1 < len(tries) < TRIES]
-    assert {tries[0].outcome for tries in later} == {"ok", "truncated", "refused"} and {len(t) for t in later} == {
-        2,
-        3,
-        4,
-    }
+    assert {tries[0].outcome for tries in later} == {"ok", "truncated", "refused"}
+    assert {len(tries) for tries in later} == {2, 3, 4}
     said = [one.text for tries in found.values() for one in tries]
-    for mark in (
-        "<think>",
-        "<score>๘</score>",
-        "<score>11</score>",
-        "<score>0</score>",
-        "<score>SCORE</score>",
-        "/10 ",
-    ):
+    for mark in ODD:
         assert any(mark in text for text in said), mark
     assert any(re.match(r"\d</score>", text) for text in said)
     assert any(text.count("<score>") == 2 for text in said)
