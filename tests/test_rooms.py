@@ -27,6 +27,8 @@ KERNELS = {
     "preference": {"numpy", "scipy"},
     "verdicts": set(),
     "counts": {"numpy"},
+    "clusters": {"numpy", "scipy"},
+    "reading": set(),
     "resampling": {"numpy"},
     "analysis_stats": {"numpy", "scipy"},
     "extract": {"numpy"},
@@ -114,7 +116,7 @@ def test_imports_keep_to_the_rooms(path: Path) -> None:
         assert name in PEER or "lm_eval" not in used
         assert "lm_eval" not in libraries
     elif room(name) == "show":
-        assert own <= RECORDS | SHOW | {"published", "stats"}
+        assert own <= RECORDS | SHOW | {"published", "stats", "clusters"}
         assert not used & HEAVY
     elif room(name) == "hall":
         assert top - {""} <= RECORDS | HALL | {"params", "inputs", "shapes", "report"}

@@ -79,6 +79,58 @@ class CliSet(Strict):
         return {name: (one.source,) for name, one in self.formats.items()}
 
 
+class JudgeColumns(Strict):
+    """Where a label file holds judges' labels beside the people's: a path for each judge, or one path for the judge's
+    name and one for its label. `swapped` is its label for the same pair shown in the other order."""
+
+    names: dict[str, str] = {}
+    name: str = ""
+    label: str = ""
+    swapped: str = ""
+
+
+class LabelSet(Strict):
+    """A label file of params/analyses/: where the rows are, and which columns hold item, annotators, questions, labels.
+
+    Paths go into objects and lists as in task files (`results.0.winner`). Annotators are columns (`annotators`, name →
+    path) or the values of one (`annotator`); questions are columns (`questions`, name → path), the values of one
+    (`question`), or one nameless question. A path may hold {stack}: each name in `stack` then makes an item of its own
+    (one row, answers of several systems). `values` says what a written value means, "" for no label; `labels` are all
+    labels that can be given, `positive` the one that precision and recall are about ("" for none).
+    """
+
+    name: str
+    data: str = ""
+    source: Source
+    item: str | list[str] = "item"
+    stack: list[str] = []
+    annotators: dict[str, str] = {}
+    annotator: str = ""
+    questions: dict[str, str] = {}
+    question: str = ""
+    label: str = ""
+    judges: JudgeColumns = JudgeColumns()
+    values: dict[str, str] = {}
+    labels: list[str] = ["agree", "disagree"]
+    positive: str = "agree"
+    answer: str = ""
+    references: str = ""
+    split_references: str = ""
+    note: str = ""
+
+    @model_validator(mode="after")
+    def people_are_there(self) -> LabelSet:
+        """Annotators are named in one way, labels have a place, and what values mean is among the labels."""
+        if bool(self.annotators) == bool(self.annotator):
+            raise ValueError("give either annotators (columns) or annotator (the column with their names)")
+        if not self.annotators and not self.label and not self.questions:
+            raise ValueError("label is missing: name the column that holds it, or the questions' columns")
+        unknown = [value for value in [*self.values.values(), self.positive] if value and value not in self.labels]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is none of labels ({', '.join(self.labels)})")
+        return self
+
+
 KINDS: dict[str, type[Strict]] = {"thaicli": CliSet}  # a task file's `benchmark` → its shape; without one: TaskSet
 
 

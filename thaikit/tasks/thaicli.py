@@ -169,7 +169,9 @@ def answers_of(row: Row, spec: CliSource) -> tuple[str, str]:
         raise ThaikitError(f"{row.where('answers')}: {told}")
     scores = [str(one.get("score")).removesuffix(".0") for one in listed]
     if sorted(scores) != ["0", "1"]:
-        told = f"the scores are {', '.join(scores) or 'none'}; exactly one answer of score 1 and one of score 0 is needed"
+        told = (
+            f"the scores are {', '.join(scores) or 'none'}; exactly one answer of score 1 and one of score 0 is needed"
+        )
         raise ThaikitError(f"{row.where('answers')}: {told}")
     texts = [filled(row, listed[scores.index(score)].get("content"), "answers.content") for score in ("1", "0")]
     return texts[0], texts[1]
