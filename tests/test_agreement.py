@@ -123,7 +123,7 @@ def test_labels_agree_with_sklearn_and_intervals_hold_clusters() -> None:
     human[0, 0] = judge[1, 1] = np.nan
     found = prf.from_labels(human, judge, questions=("q1", "q2"), rng=np.random.default_rng(0))
     told = ~np.isnan(human) & ~np.isnan(judge)
-    for name, mask in (("q1", [0]), ("q2", [1]), ("all", [0, 1])):
+    for name, mask in (("q1", [0]), ("q2", [1]), ("pooled", [0, 1])):
         keep = told[:, mask]
         p, r, f1, _ = precision_recall_fscore_support(
             human[:, mask][keep], judge[:, mask][keep], average="binary", pos_label=1.0
@@ -136,7 +136,7 @@ def test_labels_agree_with_sklearn_and_intervals_hold_clusters() -> None:
     doubled = prf.from_labels(
         np.vstack([human] * 4), np.vstack([judge] * 4), questions=("q1", "q2"), rng=rng, clusters=[*range(60)] * 4
     )
-    wide, narrow = (e["all"]["f1"].high - e["all"]["f1"].low for e in (doubled, found))
+    wide, narrow = (e["pooled"]["f1"].high - e["pooled"]["f1"].low for e in (doubled, found))
     assert wide == pytest.approx(narrow, rel=0.15)  # copies of the same items tell nothing new
 
 
@@ -158,7 +158,7 @@ def test_human_ceiling_by_hand() -> None:
     assert [found["q1"][m].value for m in prf.METRICS] == pytest.approx([5 / 6] * 3)
     assert found["q1"]["f1"].n == 2 + 2 + 4
     none = prf.human_ceiling(labels[:, :2], questions=("q1",), rng=np.random.default_rng(0))
-    assert math.isnan(none["all"]["f1"].value) and "three" in none["all"]["f1"].method
+    assert math.isnan(none["pooled"]["f1"].value) and "three" in none["pooled"]["f1"].method
 
 
 def test_dummy_judges() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from thaikit.stats import CONFIDENCE, Estimate, wilson
 
-POOLED = "all"
+POOLED = "pooled"
 METRICS = ("precision", "recall", "f1")
 DRAWS = 2000
 
@@ -82,7 +82,7 @@ def from_labels(
     rng: np.random.Generator,
     clusters: Sequence[Hashable] = (),
 ) -> dict[str, dict[str, Estimate]]:
-    """Precision, recall and F1 for each question and pooled (`all`), with a bootstrap interval over clusters of items.
+    """Precision, recall and F1 for each question and `pooled`, with a bootstrap interval over clusters of items.
 
     Both arrays hold the same items and questions in one order. `clusters` names each item's passage (none: each item
     by itself), so that an answer's four questions, and a passage's answers, are drawn together. `n` counts verdicts

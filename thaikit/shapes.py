@@ -94,9 +94,10 @@ class LabelSet(Strict):
 
     Paths go into objects and lists as in task files (`results.0.winner`). Annotators are columns (`annotators`, name →
     path) or the values of one (`annotator`); questions are columns (`questions`, name → path), the values of one
-    (`question`), or one nameless question. A path may hold {stack}: each name in `stack` then makes an item of its own
-    (one row, answers of several systems). `values` says what a written value means, "" for no label; `labels` are all
-    labels that can be given, `positive` the one that precision and recall are about ("" for none).
+    (`question`), or one nameless question. An annotator's path may hold {question}, any path {stack}: each name in
+    `stack` then makes an item of its own (one row, answers of several systems). `values` says what a written value
+    means, "" for no label; `labels` are all labels that can be given, `positive` the one that precision and recall are
+    about ("" for none).
     """
 
     name: str

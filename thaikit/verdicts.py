@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass
 
+from thaikit.reading import without_thoughts
+
 QUESTIONS = ("q1", "q2", "q3", "q4")
 RULES = ("numbered", "authors")
 
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 # A number that opens a line, or stands right after a verdict: "1.", "**2.**", "Q3:", "| 4 |", but not "3.5".
 _NUMBER = re.compile(
     r"(?:^[^\w\n]*|(?<=gree)[^\w\n]+)(?:Q|Question |Criterion |Criteria )?([0-9]{1,2})[\"'*_ ]*[.):|](?![0-9])",
@@ -36,12 +37,13 @@ def read(reply: str, *, rule: str = "numbered") -> Reading:
     is left out and the verdict is the word Agree or Disagree, in lower case only where it stands alone. A part without
     a verdict, with two different ones, or with a denied or halved one ("not Agree") makes the whole reply unreadable.
     `authors`: exactly four case-sensitive Agree or Disagree anywhere, in order (the authors' public code, which asks
-    again without limit otherwise). A finished thought block in front is left out under both.
+    again without limit otherwise). Finished thought blocks in front are left out under both.
     """
     if rule not in RULES:
         raise ValueError(f"verdicts: rule is {rule!r}; choose {' or '.join(RULES)}.")
-    thought = _THOUGHT.match(reply)
-    text = reply[thought.end() :] if thought else reply
+    text, thinking = without_thoughts(reply)
+    if thinking:
+        return Reading(None, "a thought block that never ends")
     return _numbered(text) if rule == "numbered" else _authors(text)
 
 
