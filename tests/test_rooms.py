@@ -38,6 +38,8 @@ KERNELS = {
     "trie": {"numpy"},
     "loglikelihood": {"numpy", "torch"},
     "generation": {"numpy", "torch"},
+    "cascade": {"torch"},
+    "shelved": {"numpy", "torch"},
     "tree": {"numpy", "torch"},
     "memory": {"torch"},
 }
@@ -46,6 +48,7 @@ WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_fac
 WORLD |= {"judge", "published", "tuning", *PEER}
 WORLD |= {"table_text", "analysis", "analysis_pairs", "audit", "audit_claims", "audit_h6", "audit_cli", "audit_mrc"}
 WORLD |= {"chat", "chat_local", "chat_replay", "shapes"}
+WORLD |= {"endpoint", "server", "pace", "ledger", "money", "transport"}
 SHOW = {"figures", "report", "report_items", "report_parts"}
 HALL = {"run", "plan", "execute", "__main__"}
 RECORDS = {"records", "leaves", "rowlog", "table_text"}

@@ -26,12 +26,14 @@ OPEN_THOUGHT = re.compile(r"\s*<think(?:ing)?>(?:(?!</think(?:ing)?>).)*", re.DO
 @dataclass(frozen=True)
 class Ask:
     """One request: an item's `id` in this leaf, a raw prompt to continue or a conversation, the number of this
-    regeneration (`attempt`, 0 the first) and of this independent repeat."""
+    regeneration (`attempt`, 0 the first) and of this independent repeat. `run` sets requests apart that each run has
+    to ask anew of a server (a drift panel)."""
 
     id: str
     prompt: Prompt
     attempt: int = 0
     repeat: int = 0
+    run: str = ""
 
     @property
     def key(self) -> str:

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from thaikit import ThaikitError
+from thaikit.endpoint import ServerKeys
 from thaikit.records import root, sha256_file
 
 Value = str | int | float | bool | list[Any] | dict[str, Any]
@@ -26,10 +27,11 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class ModelEntry(Strict):
-    """One model of params/models/. `source` is a hub id, a folder, `embedded:NAME`, or `samples:FILE` for a replay."""
+class ModelEntry(ServerKeys, Strict):
+    """One model of params/models/. `source` is a hub id, a folder, `embedded:NAME`, `samples:FILE` for a replay, or the
+    id that a server knows; what a server needs beside it is in `endpoint.ServerKeys`."""
 
-    kind: Literal["local", "replay"] = "local"
+    kind: Literal["local", "openai", "replay"] = "local"
     source: str
     revision: str = ""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
