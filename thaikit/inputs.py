@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError
-from thaikit.params import ModelEntry, Source, TaskSet, expand, file_inputs, load, nearest
+from thaikit.params import ModelEntry, Source, TaskSet, expand, file_inputs, load, nearest, shown
 from thaikit.records import leaves, root, sha256_file, sha256_json
 from thaikit.shapes import JudgeEntry, load_tasks
 from thaikit.tasks.load import match
@@ -149,7 +149,7 @@ def source_inputs(source: Source, base: Path, *, where: str) -> dict[str, str]:
 
 def shown_below(path: Path, base: Path) -> str:
     """A data file's name as records show it."""
-    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+    return str(path.relative_to(base)) if path.is_relative_to(base) else shown(path)
 
 
 def suite_inputs(stage: str, suite: Path) -> dict[str, str]:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from thaikit.params import Source, Strict, TaskSet, load, locate, read_yaml
+from thaikit.params import Source, Strict, TaskSet, expand, load, locate, read_yaml
+from thaikit.records import root
 
 FORMATS = ("factoid", "instruction")
 Theme = Literal["royal family", "religion", "culture", "economy", "humanity", "lifestyle", "politics"]
@@ -15,11 +16,19 @@ THEMES: tuple[str, ...] = Theme.__args__  # type: ignore[attr-defined]
 
 class PromptEntry(Strict):
     """One prompt of params/prompts/: a system turn ("" for none) and a user turn with {PLACEHOLDERS}; `source` says
-    where the wording stands."""
+    where the wording stands.
+
+    `form` raw is a plain text to continue: system, `shot` for each worked example, and user, joined as they stand. In
+    a chat a worked example is a user and an assistant turn. `layout` inferred: the words are printed in the paper, the
+    newlines between them are the kit's reading of it.
+    """
 
     system: str = ""
     user: str = Field(min_length=1)
     source: str = ""
+    form: Literal["chat", "raw"] = "chat"
+    shot: str = ""
+    layout: Literal["printed", "inferred"] = "printed"
 
 
 class SamplingEntry(Strict):
@@ -132,7 +141,27 @@ class LabelSet(Strict):
         return self
 
 
-KINDS: dict[str, type[Strict]] = {"thaicli": CliSet}  # a task file's `benchmark` → its shape; without one: TaskSet
+class MrcSet(Strict):
+    """A task file of reading comprehension: rows in a SQuAD layout, and the one worked example of the 1-shot prompts
+    (`exemplar`: a place such as samples:mrc/exemplar.json, an object with context, question and reference, or rows of
+    which the first counts)."""
+
+    benchmark: Literal["mrc"]
+    name: str
+    data: str = "samples:mrc"
+    source: Source
+    exemplar: str = "samples:mrc/exemplar.json"
+    fields: dict[Literal["id", "title", "context", "question", "answers"], str] = {}
+    expected_rows: int = Field(default=0, ge=0)
+    allow_size_mismatch: bool = False
+
+    def sources(self) -> dict[str, tuple[Source, ...]]:
+        """The rows and the worked example, for whoever hashes them."""
+        exemplar = (Source(files=str(expand(self.exemplar, base=root()))),) if self.exemplar else ()
+        return {self.name: (self.source, *exemplar)}
+
+
+KINDS: dict[str, type[Strict]] = {"thaicli": CliSet, "mrc": MrcSet}  # a task file's `benchmark` → its shape; without one: TaskSet
 
 
 def task_shape(name: str) -> type[Strict]:
