@@ -46,6 +46,7 @@ class ModelEntry(ServerKeys, Strict):
     bos: Literal["", "auto", "always", "never"] = ""
     attention: Literal["", "sdpa", "eager", "flash_attention_2"] = ""
     rehearsal: bool = False
+    prompt: str = ""  # a file of params/prompts, for reading comprehension
     note: str = ""
     licence: str = ""
     parameters: float = 0.0

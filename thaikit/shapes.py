@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from thaikit.params import Source, Strict, TaskSet, expand, load, locate, read_yaml
+from thaikit.params import ModelEntry, Source, Strict, TaskSet, expand, load, locate, read_yaml
 from thaikit.records import root
 
 FORMATS = ("factoid", "instruction")
@@ -29,6 +29,14 @@ class PromptEntry(Strict):
     form: Literal["chat", "raw"] = "chat"
     shot: str = ""
     layout: Literal["printed", "inferred"] = "printed"
+
+
+def answer_prompt(model: str, prompt: str = "") -> str:
+    """The prompt file that a model reads passages with: `prompt`, else the one its model file names, else the chat
+    form for servers, recordings and chat templates, and for others A.1, which has labels but no markers of a family."""
+    entry = load("models", model, ModelEntry)
+    talks = entry.kind != "local" or bool(entry.chat_template)
+    return prompt or entry.prompt or ("mrc-chat" if talks else "mrc-wangchanlion")
 
 
 class SamplingEntry(Strict):
@@ -161,7 +169,8 @@ class MrcSet(Strict):
         return {self.name: (self.source, *exemplar)}
 
 
-KINDS: dict[str, type[Strict]] = {"thaicli": CliSet, "mrc": MrcSet}  # a task file's `benchmark` → its shape; without one: TaskSet
+# A task file's `benchmark` → its shape; without one: TaskSet.
+KINDS: dict[str, type[Strict]] = {"thaicli": CliSet, "mrc": MrcSet}
 
 
 def task_shape(name: str) -> type[Strict]:
