@@ -27,7 +27,7 @@ KERNELS = {
     "preference": {"numpy", "scipy"},
     "verdicts": set(),
     "counts": {"numpy"},
-    "clusters": {"numpy", "scipy"},
+    "matched": {"numpy", "scipy"},
     "reading": set(),
     "resampling": {"numpy"},
     "analysis_stats": {"numpy", "scipy"},
@@ -46,7 +46,7 @@ KERNELS = {
 PEER = {"peer", "peer_tasks", "parity", "parity_items", "bench", "recording"}  # may ask lm_eval
 WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_facts", "embedded", "asking", "replay"}
 WORLD |= {"judge", "published", "tuning", *PEER}
-WORLD |= {"table_text", "analysis", "analysis_pairs", "audit", "audit_claims", "audit_h6", "audit_cli", "audit_mrc"}
+WORLD |= {"table_text", "analysis", "audit", "audit_claims", "audit_h6", "audit_cli", "audit_groups", "audit_mrc", "audit_judge"}
 WORLD |= {"chat", "chat_local", "chat_replay", "shapes"}
 WORLD |= {"endpoint", "server", "pace", "ledger", "money", "transport"}
 SHOW = {"figures", "report", "report_items", "report_parts"}
@@ -119,7 +119,7 @@ def test_imports_keep_to_the_rooms(path: Path) -> None:
         assert name in PEER or "lm_eval" not in used
         assert "lm_eval" not in libraries
     elif room(name) == "show":
-        assert own <= RECORDS | SHOW | {"published", "stats", "clusters"}
+        assert own <= RECORDS | SHOW | {"published", "stats", "matched"}
         assert not used & HEAVY
     elif room(name) == "hall":
         assert top - {""} <= RECORDS | HALL | {"params", "inputs", "shapes", "report"}

@@ -17,6 +17,7 @@ from thaikit.rowlog import RowLog
 from thaikit.shapes import JudgeEntry, PromptEntry
 
 AGAIN = ("unreadable", "truncated", "refused")  # a reply came and holds no verdict: asked again, then zero in the mean
+NOT_JUDGED = ("filtered", "failed")  # outcomes of an answer that leave nothing to judge
 PLACES = ("MODEL_ANSWER", "QUESTION", "CHOSEN", "REJECTED")
 
 
@@ -108,15 +109,21 @@ def judge_all(
 ) -> None:
     """Judge every case and append one row each to `log` as soon as its outcome is known.
 
-    `model` is what `chat.open_chat` gives. Every reply, regenerated ones too, is in `replies` before it is read; those
-    that are there already are not asked for again.
+    `model` is what `chat.open_chat` gives. A case whose answer was filtered or failed (`answer_outcome` in `told`) is
+    not put to it: there is nothing to judge, and its row says so. Every reply, regenerated ones too, is in `replies`
+    before it is read; those that are there already are not asked for again.
     """
     by_key = {case.key: (index, case) for index, case in enumerate(cases)}
     if len(by_key) != len(cases):
         raise ThaikitError(f"judge {judge.name}: a case id stands twice among {len(cases)}; ids are unique in a leaf")
+    lost = [case.told.get("answer_outcome") in NOT_JUDGED for case in cases]
+    for index, case in enumerate(cases):
+        if lost[index] and case.key not in log.ids:
+            log.append(unjudged(case, index=index, outcome=case.told["answer_outcome"]))
+    waiting = [case for case, gone in zip(cases, lost, strict=True) if not gone]
     heard: dict[str, list[Reply]] = {}
     done = 0
-    asks = (Ask(case.id, judge.messages(case), repeat=case.repeat, run=case.run) for case in cases)
+    asks = (Ask(case.id, judge.messages(case), repeat=case.repeat, run=case.run) for case in waiting)
     for ask, reply in model.ask(asks, sampling=judge.sampling, log=replies, tell=tell, then=follow_up(judge)):
         key = Ask(ask.id, "", repeat=ask.repeat).key
         heard.setdefault(key, []).append(reply)
@@ -127,7 +134,7 @@ def judge_all(
         if key not in log.ids:
             log.append(judgement(judge, case, said, index=index))
         done += 1
-        tell(f"{done:,} of {len(cases):,} judged")
+        tell(f"{done:,} of {len(waiting):,} judged")
 
 
 def follow_up(judge: Judge) -> Callable[[Ask, Reply], Ask | None]:

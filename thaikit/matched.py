@@ -1,4 +1,4 @@
-"""Means whose items come in groups (a theme, a passage), and two systems on the items that both answered."""
+"""Two systems on the items that both answered, and what a comparison of that size could show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats as sps
 
-from thaikit.stats import CONFIDENCE, Estimate, mean_interval
+from thaikit.stats import CONFIDENCE
 
 ALPHA = 1 - CONFIDENCE
 POWER = 0.8
@@ -29,28 +29,6 @@ class Shared:
     def same(self) -> bool:
         """Whether both have the same items."""
         return not self.only_a and not self.only_b
-
-
-def clustered_interval(groups: Mapping[str, Sequence[float]]) -> Estimate:
-    """The mean over all items with an interval that lets items of one group be alike.
-
-    The variance is the cluster-robust one of a mean (Liang and Zeger 1986) with the factor G / (G - 1), the interval
-    Student's t with G - 1 degrees of freedom for G groups that hold items. With one group it is the plain interval of
-    the items. NaN limits and a reason where there is too little data or no spread.
-    """
-    there = {name: np.asarray(values, dtype=float) for name, values in groups.items() if len(values)}
-    every = np.concatenate(list(there.values())) if there else np.array([])
-    plain = mean_interval(every)
-    count, n = len(there), len(every)
-    if count < 2:
-        return plain
-    mean = float(every.mean())
-    sums = np.array([float((x - mean).sum()) for x in there.values()])
-    variance = count / (count - 1) * float((sums**2).sum()) / n**2
-    if variance <= 1e-24 * max(1.0, mean**2):
-        return Estimate(mean, math.nan, math.nan, n, "none: the groups have no spread")
-    half = float(sps.t.ppf(0.5 + CONFIDENCE / 2, count - 1)) * math.sqrt(variance)
-    return Estimate(mean, mean - half, mean + half, n, f"t, clustered in {count} groups")
 
 
 def shared(a: Mapping[Hashable, float], b: Mapping[Hashable, float], *, on_shared: bool = False) -> Shared:
