@@ -8,18 +8,22 @@ from typing import Any
 
 from thaikit import ThaikitError
 from thaikit.params import ModelEntry, Source, TaskSet, expand, file_inputs, load, nearest, shown
-from thaikit.records import leaves, root, sha256_file, sha256_json
-from thaikit.shapes import JudgeEntry, load_tasks
+from thaikit.records import Leaf, leaves, root, sha256_file, sha256_json
+from thaikit.shapes import JudgeEntry, answer_prompt, load_tasks
 from thaikit.tasks.load import match
 
-FILES = {"model": "models", "judge": "judges", "tasks": "tasks"}  # parameter → folder of params/
+FILES = {"model": "models", "judge": "judges", "tasks": "tasks", "panel": "panels"}  # parameter → folder of params/
+ALONE = ("thaicli_answer", "mrc_answer", "judge_bench")  # take a suite for its cost ledger only and read none of it
 READS_ALL = ("report",)  # reads the other stages over a whole suite too; those read the leaves of models only
+ENGLISH = "english.jsonl"  # beside the rows of a task file: their answers in English, for the judge bench
+LABELS = ("annotations", "votes", "judgements")  # parameters that name files of labels
 # Stages that read one leaf of answers: its stage, and the parameters in which both must agree.
 ANSWERS = {
     "thaicli_judge": ("thaicli_answer", ("model", "tasks")),
     "mrc_f1": ("mrc_answer", ("model", "tasks", "shots")),
     "mrc_judge": ("mrc_answer", ("model", "tasks", "shots")),
 }
+CARRIED = ("mrc_f1", "mrc_judge")  # the answers' rows carry their items, so the data itself is not read again
 
 
 def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
@@ -33,17 +37,23 @@ def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
     found = file_inputs(**named)
     if "models" in named:
         found |= model_inputs(load("models", named["models"], ModelEntry), named["models"])
-    if "judge" in named:
-        found |= judge_inputs(named["judge"])
-    if "tasks" in named:
+    if "judges" in named:
+        found |= judge_inputs(named["judges"])
+    if stage == "mrc_answer":
+        found |= file_inputs(prompts=answer_prompt(named["models"], str(params.get("prompt") or "")))
+    if "tasks" in named and stage not in CARRIED:
         tasks = load_tasks(named["tasks"])
         found |= data_inputs(tasks, data=str(params.get("data") or ""), only=params.get("only") or ())
-    if stage in ANSWERS:
+    if stage == "mrc_f1" and reads_every_answer(params):
+        found |= {f"answers/{leaf.name}": sha256_file(leaf.path / "run.json") for leaf in answer_leaves(stage, params)}
+    elif stage in ANSWERS:
         path = answers_path(stage, params, missing_ok=True)
         found |= {"answers": sha256_file(path / "run.json" if path.is_dir() else path)} if path else {}
-    elif params.get("suite"):
+    elif stage == "judge_bench":
+        found |= bench_inputs(params)
+    elif params.get("suite") and stage not in ALONE:
         found |= suite_inputs(stage, Path(str(params["suite"])))
-    return dict(sorted(found.items()))
+    return dict(sorted((found | label_inputs(stage, params)).items()))
 
 
 def answers_path(stage: str, params: Mapping[str, Any], *, missing_ok: bool = False) -> Path | None:
@@ -69,6 +79,48 @@ def answers_path(stage: str, params: Mapping[str, Any], *, missing_ok: bool = Fa
     raise ThaikitError(
         f"suite {params['suite']}: {len(found)} closed leaves of {made_by} have {told}; name one of them as answers"
     )
+
+
+def reads_every_answer(params: Mapping[str, Any]) -> bool:
+    """Whether a stage of `ANSWERS` reads all leaves of answers in its suite: it names neither one nor a model."""
+    return bool(params.get("suite")) and not params.get("answers") and not params.get("model")
+
+
+def answer_leaves(stage: str, params: Mapping[str, Any]) -> list[Leaf]:
+    """The closed leaves of answers in a suite, by name."""
+    return leaves(Path(str(params["suite"])), stage=ANSWERS[stage][0])
+
+
+def bench_inputs(params: Mapping[str, Any]) -> dict[str, str]:
+    """What the judge bench reads beside the task file's rows: a leaf or file of answers, and the rows in English."""
+    found, named = {}, str(params.get("answers") or "")
+    if named:
+        path = answers_path("judge_bench", params)
+        found["answers"] = sha256_file(path / "run.json" if path.is_dir() else path)  # type: ignore[union-attr]
+    place = str(params.get("data") or getattr(load_tasks(str(params["tasks"])), "data", ""))
+    english = expand(place, base=root()) / ENGLISH
+    return found | ({f"data/{ENGLISH}": sha256_file(english)} if english.is_file() else {})
+
+
+def label_inputs(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
+    """Files of people's labels, votes and judges' replies that a notebook names: a file of rows by its content, a leaf by
+    its run.json, a file of params/analyses/ with the rows that it points at. What does not exist is the reader's to say.
+    """
+    names = [*LABELS, *([] if stage in ANSWERS else ["answers"])]
+    found: dict[str, str] = {}
+    for name in names:
+        value = str(params.get(name) or "")
+        if not value:
+            continue
+        if not Path(value).suffix and ":" not in value and "/" not in value:
+            spec = load("analyses", value, LabelSet)
+            found |= file_inputs(analyses=value)
+            found |= source_inputs(spec.source, expand(spec.data, base=root()), where=f"analyses {value}")
+            continue
+        path = expand(value, base=root())
+        path = path / "run.json" if path.is_dir() else path
+        found |= {f"{name}/{path.name}": sha256_file(path)} if path.is_file() else {}
+    return found
 
 
 def model_inputs(entry: ModelEntry, name: str) -> dict[str, str]:
