@@ -9,7 +9,7 @@ from typing import Any
 from thaikit import ThaikitError
 from thaikit.params import ModelEntry, Source, TaskSet, expand, file_inputs, load, nearest, shown
 from thaikit.records import Leaf, leaves, root, sha256_file, sha256_json
-from thaikit.shapes import JudgeEntry, answer_prompt, load_tasks
+from thaikit.shapes import JudgeEntry, LabelSet, answer_prompt, load_tasks
 from thaikit.tasks.load import match
 
 FILES = {"model": "models", "judge": "judges", "tasks": "tasks", "panel": "panels"}  # parameter → folder of params/
@@ -103,8 +103,8 @@ def bench_inputs(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def label_inputs(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
-    """Files of people's labels, votes and judges' replies that a notebook names: a file of rows by its content, a leaf by
-    its run.json, a file of params/analyses/ with the rows that it points at. What does not exist is the reader's to say.
+    """Files of labels, votes and judges' replies that a notebook names: a file of rows by its content, a leaf by its
+    run.json, a file of params/analyses/ with the rows that it points at. What does not exist is the reader's to say.
     """
     names = [*LABELS, *([] if stage in ANSWERS else ["answers"])]
     found: dict[str, str] = {}

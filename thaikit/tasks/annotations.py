@@ -98,7 +98,8 @@ def load(name: str) -> Labels:
 
     A plain file has the columns item, annotator and label (and question), or item, annotator and one column a question
     (Q1, Q2 …), or item and one column an annotator (annotator_1, or "annotator_1 Q1"); anything else needs a parameter
-    file. ThaikitError names file, row and column of a fault: an unknown value, two labels where one belongs, a missing column.
+    file. ThaikitError names file, row and column of a fault: an unknown value, two labels for one thing, no such
+    column.
     """
     if is_plain(name):
         path = params.expand(name, base=root())

@@ -1,0 +1,210 @@
+"""Answers × judge → four verdicts an answer (WangchanLion paper, section 3.3): asked, or read from replies on file.
+
+A reply without four clear verdicts is asked for again up to the judge's `tries`, then left out of every count and
+counted; so are refused, filtered, truncated and failed ones. No failure becomes a verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thaikit import ThaikitError, params, reading, verdicts
+from thaikit.chat import OUTCOMES, Ask, Message, Reply, Sampling, ended
+from thaikit.judge import AGAIN, total
+from thaikit.rowlog import RowLog
+from thaikit.shapes import JudgeEntry, PromptEntry
+from thaikit.verdicts import QUESTIONS
+
+NOT_JUDGED = ("filtered", "failed")  # answers that never came: nothing to judge, coverage falls
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One answer to judge: its item, the model that gave it, and the texts that the judge sees. `outcome` is the
+    answer's own; `words` its words by PyThaiNLP, NaN where the text is not known."""
+
+    item: str
+    model: str
+    context: str = ""
+    question: str = ""
+    references: tuple[str, ...] = ()
+    answer: str = ""
+    outcome: str = "ok"
+    words: float = float("nan")
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The id of its request and row: one item may be answered by several models."""
+        return f"{self.item}@{self.model}"
+
+
+@dataclass(frozen=True)
+class MrcJudge:
+    """A judge file of the four questions with its prompt, checked."""
+
+    name: str
+    entry: JudgeEntry
+    prompt: PromptEntry
+
+    @classmethod
+    def read(cls, name: str) -> MrcJudge:
+        """The judge of params/judges/<name>.yaml; ThaikitError for a rule or a prompt of another kind."""
+        entry = params.load("judges", name, JudgeEntry)
+        check_rule(entry.rule, where=f"judge {name}")
+        if entry.variant:
+            raise ThaikitError(f"judge {name}: variant is {entry.variant!r}; name the prompt file of a variant instead")
+        found = cls(name, entry, params.load("prompts", entry.prompt, PromptEntry))
+        try:
+            found.messages(Answered("", ""))
+        except ValueError as error:
+            raise ThaikitError(f"judge {name}, prompt {entry.prompt}: {error}") from error
+        return found
+
+    @property
+    def sampling(self) -> Sampling:
+        """How its replies are drawn."""
+        s = self.entry.sampling
+        return Sampling(s.temperature, s.top_p, s.max_tokens, s.seed, tuple(s.stops))
+
+    def messages(self, case: Answered) -> tuple[Message, ...]:
+        """The conversation about an answer, all places filled in one pass; the first reference is shown."""
+        places = {
+            "context": case.context,
+            "question": case.question,
+            "reference_answer": case.references[0] if case.references else "",
+            "prediction_answer": case.answer,
+        }
+        user = reading.fill(self.prompt.user, places)
+        system = ({"role": "system", "content": self.prompt.system},) if self.prompt.system else ()
+        return (*system, {"role": "user", "content": user})
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of it: model, prompt by hash, rule, sampling, tries."""
+        both = {"system": self.prompt.system, "user": self.prompt.user}
+        return {
+            "name": self.name, "model": self.entry.model, "prompt": self.entry.prompt,
+            "prompt_sha256": {key: hashlib.sha256(text.encode()).hexdigest() for key, text in both.items() if text},
+            "prompt_source": self.prompt.source, "rule": self.entry.rule, "tries": self.entry.tries,
+            "sampling": self.entry.sampling.model_dump(), "note": self.entry.note,
+        }  # fmt: skip
+
+
+def check_rule(rule: str, *, where: str) -> None:
+    """ThaikitError for a rule that `verdicts.read` does not know."""
+    if rule not in verdicts.RULES:
+        hint = params.nearest(rule, list(verdicts.RULES))
+        raise ThaikitError(f"{where}: rule is {rule!r}{hint}; allowed are {', '.join(verdicts.RULES)}")
+
+
+def outcome_of(reply: Reply, read: verdicts.Reading) -> str:
+    """The outcome of a judge's reply after reading: what the server said outranks what the text looks like."""
+    if reply.outcome in ("refused", "filtered", "failed"):
+        return reply.outcome
+    if read.verdicts is not None:
+        return "ok"
+    return "truncated" if reply.outcome == "truncated" or reply.finish == "length" else "unreadable"
+
+
+def judge_all(
+    judge: MrcJudge, cases: Sequence[Answered], model: Any, *, replies: RowLog, log: RowLog, tell: Callable[[str], None]
+) -> None:
+    """Judge every answer and append one row each to `log`; answers that never came are rows too, not asked.
+
+    `model` is what `chat.open_chat` gives. Every reply is in `replies` before it is read, and none that is there is
+    asked for again. ThaikitError where an item of a model stands twice.
+    """
+    by_id = {case.id: (index, case) for index, case in enumerate(cases)}
+    if len(by_id) != len(cases):
+        raise ThaikitError(f"judge {judge.name}: an item stands twice among {len(cases)} answers; ids must be unique")
+    for index, case in by_id.values():
+        if case.outcome in NOT_JUDGED and case.id not in log.ids:
+            log.append(judgement(case, [], index=index, rule=judge.entry.rule, judge=judge.name))
+    asks = (Ask(case.id, judge.messages(case)) for case in cases if case.outcome not in NOT_JUDGED)
+    heard: dict[str, list[Reply]] = {}
+
+    def then(ask: Ask, reply: Reply) -> Ask | None:
+        return ask.again() if asks_again(judge, ask, reply) else None
+
+    for ask, reply in model.ask(asks, sampling=judge.sampling, log=replies, tell=tell, then=then):
+        heard.setdefault(ask.id, []).append(reply)
+        if not asks_again(judge, ask, reply) and ask.id not in log.ids:
+            index, case = by_id[ask.id]
+            log.append(judgement(case, heard.pop(ask.id), index=index, rule=judge.entry.rule, judge=judge.name))
+
+
+def asks_again(judge: MrcJudge, ask: Ask, reply: Reply) -> bool:
+    """Whether a reply leads to a regeneration."""
+    if ask.attempt + 1 >= judge.entry.tries:
+        return False
+    return outcome_of(reply, verdicts.read(reply.text, rule=judge.entry.rule)) in AGAIN
+
+
+def judgement(case: Answered, said: Sequence[Reply], *, index: int, rule: str, judge: str) -> dict[str, Any]:
+    """The row of an answer: the last reply as it came, q1 to q4 (1, 0, None where the outcome is not ok), what was
+    wrong (`fault`), and what it cost. `tries` replies came, `identical` of them repeat an earlier one to the letter."""
+    last = said[-1] if said else Reply(outcome="failed")
+    read = verdicts.read(last.text, rule=rule)
+    outcome = outcome_of(last, read)
+    given = read.verdicts if outcome == "ok" else None
+    four = dict(zip(QUESTIONS, map(int, given) if given else [None] * len(QUESTIONS), strict=True))
+    return {
+        "id": case.id, "index": index, "item": case.item, "model": case.model, "judge": judge, **four,
+        "outcome": outcome if said else case.outcome, "asked": bool(said),
+        "fault": "" if outcome == "ok" else (read.fault if said else "the answer never came"),
+        "context_key": hashlib.sha256(case.context.encode()).hexdigest()[:16] if case.context else case.item,
+        "question": case.question, "references": list(case.references), "answer": case.answer,
+        "answer_outcome": case.outcome, "words": case.words, "reply": last.text, "rule": rule, "tries": len(said),
+        "identical": len(said) - len({reply.text for reply in said}), "finish": last.finish, "refusal": last.refusal,
+        "error": last.error, "judge_model": last.model, "retries": sum(reply.retries for reply in said),
+        "seconds": round(sum(reply.seconds for reply in said), 3),
+        "prompt_tokens": total(reply.prompt_tokens for reply in said) if said else None,
+        "completion_tokens": total(reply.completion_tokens for reply in said) if said else None,
+        **case.extra,
+    }  # fmt: skip
+
+
+def read_replies(
+    rows: Iterable[Mapping[str, Any]], cases: Mapping[str, Answered], *, column: str, rule: str, judge: str, where: str
+) -> list[dict[str, Any]]:
+    """Judgement rows from raw replies on file, without a judge.
+
+    A row's `id` is ITEM or ITEM@MODEL, with #a1, #a2 … for regenerations, as the kit logs them: the last one counts.
+    `column` holds the raw text; finish, outcome, refusal, error and token counts are taken where they are there. Answers
+    come from `cases` by id; one that is not there has no text and NaN words. ThaikitError without such a column, for a
+    text that is none, for an id that stands twice.
+    """
+    check_rule(rule, where=where)
+    said: dict[str, dict[str, Reply]] = {}
+    for number, row in enumerate(rows, 1):
+        key = str(row.get("id", row.get("item", number)))
+        name = key.split("#")[0]
+        if key in said.get(name, {}):
+            raise ThaikitError(f"{where}, row {number}: id {key!r} stands there twice; keep one of the rows")
+        said.setdefault(name, {})[key] = reply_of(row, column, where=f"{where}, row {number} (id {key})")
+    found = []
+    for index, (name, replies) in enumerate(said.items()):
+        item, _, model = name.partition("@")
+        case = cases.get(name) or cases.get(item) or Answered(item, model or "answers")
+        found.append(judgement(case, list(replies.values()), index=index, rule=rule, judge=judge))
+    return found
+
+
+def reply_of(row: Mapping[str, Any], column: str, *, where: str) -> Reply:
+    """A row of a file as the reply it holds."""
+    if column not in row:
+        hint = params.nearest(column, list(map(str, row)))
+        raise ThaikitError(f"{where}: no column {column!r}{hint}; there are {', '.join(map(str, row))}")
+    text = row[column]
+    if text is not None and not isinstance(text, str):
+        raise ThaikitError(f"{where}, field {column}: found {type(text).__name__}, the raw reply is a text")
+    told: dict[str, Any] = {key: str(row.get(key) or "") for key in ("finish", "refusal", "error", "model")}
+    told |= {key: row[key] for key in ("prompt_tokens", "completion_tokens") if isinstance(row.get(key), int)}
+    seconds = row.get("seconds")
+    told["seconds"] = float(seconds) if isinstance(seconds, int | float) else 0.0
+    outcome = row.get("outcome")
+    named = outcome if outcome in OUTCOMES else ended(text or "", told["finish"], refusal=told["refusal"])
+    return Reply(text=text or "", outcome=named, **told)
