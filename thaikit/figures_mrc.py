@@ -1,4 +1,4 @@
-"""Figures of the four questions and of short against long answers. Pure functions that return a Figure."""
+"""Figures of F1 by rule, the four questions, and short against long answers. Pure functions that return a Figure."""
 
 from __future__ import annotations
 
@@ -129,3 +129,31 @@ def draw_margins(axes: Axes, items: pd.DataFrame) -> None:
     axes.set_ylabel("votes for the long answer\nless those for the short, in percent")
     axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower right", bbox_to_anchor=(1, 1), title="majority for",
                 title_fontsize=9, alignment="right")  # fmt: skip
+
+
+def f1_figure(card: pd.DataFrame, *, headline: str = "wangchanx") -> Figure:
+    """The same answers under every rule: one dot a rule with its 95 % interval where there is one, the headline apart.
+
+    `card` has rule, f1, low, high in percent and used_by. ThaikitError where no rule has a value.
+    """
+    shown = card[pd.to_numeric(card["f1"]).notna()]
+    if shown.empty:
+        raise ThaikitError("figures: no F1 to draw; no answer was scored")
+    figure = Figure(figsize=(8.6, 0.46 * len(shown) + 1.0), layout="constrained")
+    axes = figure.add_subplot()
+    for y, row in enumerate(shown.itertuples()):
+        colour = COLOURS[0] if row.rule == headline else GREY
+        end = row.f1
+        if pd.notna(row.low) and pd.notna(row.high):
+            axes.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.45, solid_capstyle="round")
+            end = row.high
+        axes.plot([row.f1], [y], "o", color=colour, markersize=6.5)
+        axes.text(end + 1, y, f"{row.f1:.2f}", va="center", fontsize=9, color=colour)
+    axes.set_yticks(range(len(shown)), [f"{row.rule}\n{row.used_by}" for row in shown.itertuples()], fontsize=8.5)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, min(108.0, float(shown[["f1", "high"]].max().max()) + 12))
+    axes.set_xlabel("mean F1 in percent, with 95 % interval")
+    axes.grid(axis="x", color="#e3e8ed", linewidth=0.8)
+    axes.set_axisbelow(True)
+    return figure
