@@ -19,6 +19,7 @@ ANSWERS = {"replay-mrc-answers": "answers.jsonl", "replay-mrc-answers-long": "an
 QUESTIONS = ["Q1", "Q2", "Q3", "Q4"]
 TRIES = 17  # one generation and sixteen regenerations
 THAI = {"เห็นด้วย": "Agree", "ไม่เห็นด้วย": "Disagree"}
+CHOICES = {"A ดีกว่า": "A", "B ดีกว่า": "B", "ดี/แย่พอๆกัน": "tie"}
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -177,7 +178,7 @@ def test_votes_are_balanced_and_the_same_in_both_layouts() -> None:
     assert Counter(row["shown_as_a"] for row in wide) == {"short": 10, "long": 10}
     people = [name for name in wide[0] if name.startswith("voter_")]
     assert len(people) == 10
-    assert {(row["item"], who): row[who] for row in wide for who in people} == votes
+    assert {(row["item"], who): CHOICES[row[who]] for row in wide for who in people} == votes
     shown = {row["item"]: (row["shown_as_a"], row["words_short"], row["words_long"]) for row in wide}
     assert all(shown[row["item"]] == (row["shown_as_a"], row["words_short"], row["words_long"]) for row in rows)
     long = {row["id"]: row["text"] for row in lines("answers_long.jsonl")}
