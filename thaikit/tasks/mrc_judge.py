@@ -7,24 +7,23 @@ counted; so are refused, filtered, truncated and failed ones. No failure becomes
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from thaikit import ThaikitError, params, reading, verdicts
 from thaikit.chat import OUTCOMES, Ask, Message, Reply, Sampling, ended
-from thaikit.judge import AGAIN, total
+from thaikit.judge import AGAIN, NOT_JUDGED, total
 from thaikit.rowlog import RowLog
 from thaikit.shapes import JudgeEntry, PromptEntry
 from thaikit.verdicts import QUESTIONS
-
-NOT_JUDGED = ("filtered", "failed")  # answers that never came: nothing to judge, coverage falls
 
 
 @dataclass(frozen=True)
 class Answered:
     """One answer to judge: its item, the model that gave it, and the texts that the judge sees. `outcome` is the
-    answer's own; `words` its words by PyThaiNLP, NaN where the text is not known."""
+    answer's own, `passage` what answers on one text share, `words` by PyThaiNLP, NaN where the text is not known."""
 
     item: str
     model: str
@@ -32,9 +31,9 @@ class Answered:
     question: str = ""
     references: tuple[str, ...] = ()
     answer: str = ""
+    passage: str = ""
     outcome: str = "ok"
-    words: float = float("nan")
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    words: float = math.nan
 
     @property
     def id(self) -> str:
@@ -54,15 +53,19 @@ class MrcJudge:
     def read(cls, name: str) -> MrcJudge:
         """The judge of params/judges/<name>.yaml; ThaikitError for a rule or a prompt of another kind."""
         entry = params.load("judges", name, JudgeEntry)
-        check_rule(entry.rule, where=f"judge {name}")
-        if entry.variant:
-            raise ThaikitError(f"judge {name}: variant is {entry.variant!r}; name the prompt file of a variant instead")
-        found = cls(name, entry, params.load("prompts", entry.prompt, PromptEntry))
+        return cls(name, entry, params.load("prompts", entry.prompt, PromptEntry)).checked()
+
+    def checked(self) -> MrcJudge:
+        """The judge itself if rule and prompt can be used."""
+        check_rule(self.entry.rule, where=f"judge {self.name}")
+        if self.entry.variant:
+            told = f"variant is {self.entry.variant!r}"
+            raise ThaikitError(f"judge {self.name}: {told}; the four questions have none, name another prompt file")
         try:
-            found.messages(Answered("", ""))
+            self.messages(Answered("", ""))
         except ValueError as error:
-            raise ThaikitError(f"judge {name}, prompt {entry.prompt}: {error}") from error
-        return found
+            raise ThaikitError(f"judge {self.name}, prompt {self.entry.prompt}: {error}") from error
+        return self
 
     @property
     def sampling(self) -> Sampling:
@@ -154,8 +157,8 @@ def judgement(case: Answered, said: Sequence[Reply], *, index: int, rule: str, j
     return {
         "id": case.id, "index": index, "item": case.item, "model": case.model, "judge": judge, **four,
         "outcome": outcome if said else case.outcome, "asked": bool(said),
-        "fault": "" if outcome == "ok" else (read.fault if said else "the answer never came"),
-        "context_key": hashlib.sha256(case.context.encode()).hexdigest()[:16] if case.context else case.item,
+        "fault": read.fault if outcome in ("unreadable", "truncated") else "",
+        "passage": case.passage or f"item {case.item}",
         "question": case.question, "references": list(case.references), "answer": case.answer,
         "answer_outcome": case.outcome, "words": case.words, "reply": last.text, "rule": rule, "tries": len(said),
         "identical": len(said) - len({reply.text for reply in said}), "finish": last.finish, "refusal": last.refusal,
@@ -163,7 +166,6 @@ def judgement(case: Answered, said: Sequence[Reply], *, index: int, rule: str, j
         "seconds": round(sum(reply.seconds for reply in said), 3),
         "prompt_tokens": total(reply.prompt_tokens for reply in said) if said else None,
         "completion_tokens": total(reply.completion_tokens for reply in said) if said else None,
-        **case.extra,
     }  # fmt: skip
 
 
@@ -173,8 +175,8 @@ def read_replies(
     """Judgement rows from raw replies on file, without a judge.
 
     A row's `id` is ITEM or ITEM@MODEL, with #a1, #a2 … for regenerations, as the kit logs them: the last one counts.
-    `column` holds the raw text; finish, outcome, refusal, error and token counts are taken where they are there. Answers
-    come from `cases` by id; one that is not there has no text and NaN words. ThaikitError without such a column, for a
+    `column` holds the raw text; finish, outcome, refusal, error and token counts are taken where they stand. `cases`
+    are the answers by id; one that is not there has no text and NaN words. ThaikitError without such a column, for a
     text that is none, for an id that stands twice.
     """
     check_rule(rule, where=where)
