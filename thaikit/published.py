@@ -8,7 +8,7 @@ paper, arXiv 2403.16127, Tables 2 to 5). The files of published_data/ hold what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -41,11 +41,13 @@ class Cell(NamedTuple):
 class Book:
     """The printed numbers of both papers by their place, and the facts of each model: what an audit reads.
 
-    `printed` keeps the digits as they stand ("5.50"), so that rounding can be told; `facts` has one entry a model.
+    `printed` keeps the digits as they stand ("5.50"), so that rounding can be told; `facts` has one entry a model;
+    `items` the number of items behind a cell, where a book of other results knows it.
     """
 
     printed: Mapping[Cell, str]
     facts: Mapping[str, Mapping[str, object]]
+    items: Mapping[Cell, int] = field(default_factory=dict)
 
     def value(self, table: str, row: str, column: str) -> float:
         """One number; ThaikitError, naming the place, where the papers print none."""

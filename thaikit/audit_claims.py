@@ -1,0 +1,48 @@
+"""All claims of both papers, and a suite's own results in the papers' form for those that are general."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from thaikit import audit, audit_cli, audit_groups, audit_h6, audit_judge, audit_mrc
+from thaikit.audit import Claim
+from thaikit.published import Book, Cell, book
+
+CLAIMS: tuple[Claim, ...] = (
+    *audit_h6.CLAIMS, *audit_cli.CLAIMS, *audit_groups.CLAIMS, *audit_mrc.CLAIMS, *audit_judge.CLAIMS,
+)  # fmt: skip
+TABLES = {"Thai-H6": "thaicli.4", "ThaiCLI": "thaicli.5", "MRC F1": "wangchan.2", "MRC, people": "wangchan.3",
+          "MRC, GPT-4": "wangchan.5"}  # fmt: skip
+
+
+def published_audit() -> pd.DataFrame:
+    """The audit of both papers: one row a claim, in `audit.COLUMNS`."""
+    return audit.audit(CLAIMS, book())
+
+
+def own_audit(results: pd.DataFrame) -> pd.DataFrame:
+    """The general claims put to results in the form of `analysis.own_results`, in the same columns."""
+    if results.empty:
+        return pd.DataFrame(columns=list(audit.COLUMNS))
+    return audit.rerun(CLAIMS, own_book(results))
+
+
+def own_book(results: pd.DataFrame) -> Book:
+    """Own results (benchmark, model, task, value, n, and facts) at the places where the papers print theirs."""
+    kept = results[results["benchmark"].isin(list(TABLES)) & results["value"].notna()]
+    lines = [(Cell(TABLES[line["benchmark"]], line["model"], line["task"]), line) for line in kept.to_dict("records")]
+    facts = {line["model"]: {key: line[key] for key in ("parameters", "access", "region")} for _, line in lines}
+    return Book({cell: f"{line['value']:.9f}" for cell, line in lines}, facts, items_of(lines))
+
+
+def items_of(lines: Iterable[tuple[Cell, Mapping[str, object]]]) -> dict[Cell, int]:
+    """The number of items behind each cell, where there is one."""
+    return {cell: int(line["n"]) for cell, line in lines if isinstance(line["n"], int | float) and line["n"] > 0}
+
+
+def tally(frame: pd.DataFrame) -> pd.DataFrame:
+    """How many claims of each paper have each verdict."""
+    order = [verdict for verdict in (audit.HOLDS, audit.FAILS, audit.UNTOLD) if verdict in set(frame["verdict"])]
+    return pd.crosstab(frame["paper"], frame["verdict"])[order].reset_index()
