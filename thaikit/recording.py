@@ -1,7 +1,8 @@
 """`make replay`: record the embedded models on the bundled samples, for the replay model and the default report.
 
-Writes samples/replay/gemma3-270m.json.gz (every request of the sample tasks, English labels) and, of both models, the
-leaves below samples/outputs/thai_h6/ as 10_thai_h6 would have left them.
+Writes samples/replay/gemma3-270m.json.gz (every request of the sample tasks, English labels), of both models the
+leaves below samples/outputs/thai_h6/ as 10_thai_h6 would have left them, and samples/replay/gemma3-270m-thaicli.json.gz
+(the ThaiCLI samples' chosen and rejected answers).
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 from thaikit import asking, inputs, replay
 from thaikit.params import ModelEntry, expand, load
 from thaikit.records import Run, root
-from thaikit.tasks import evaluate
+from thaikit.tasks import evaluate, thaicli
 from thaikit.tasks.score import Settings
+from thaikit.tasks.thaicli_preference import Preferring
 
 TASKS = "thai-h6-samples"
 REPLAYED = {"gemma3-270m": "replay-gemma3-270m"}
@@ -37,6 +39,18 @@ def record(name: str) -> None:
         replay.save(recorder, expand(entry.source, base=root()))
 
 
+def record_preference(name: str, *, kept_as: str) -> None:
+    """Score the chosen and rejected answers of the ThaiCLI samples with one model and keep its log-probabilities."""
+    given = {"model": name, "tasks": "thaicli-samples"}
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run.open("thaicli_preference", params=given, out_dir=folder)
+        preferring = Preferring(run, name, thaicli.load("thaicli-samples"))
+        recorder = replay.record(asking.open_model(name))
+        preferring.__dict__["model"] = recorder
+        preferring.score()
+    replay.save(recorder, expand(load("models", kept_as, ModelEntry).source, base=root()))
+
+
 def keep_leaf(folder: Path, name: str) -> None:
     """run.json and the Parquet rows of a leaf, below the samples."""
     target = Path(__file__).parent / "samples" / "outputs" / "thai_h6" / name
@@ -50,3 +64,4 @@ def keep_leaf(folder: Path, name: str) -> None:
 if __name__ == "__main__":
     for model in MODELS:
         record(model)
+    record_preference("gemma3-270m", kept_as="replay-gemma3-270m-thaicli")

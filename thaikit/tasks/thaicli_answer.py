@@ -214,4 +214,14 @@ def visible(
         yield {key: "–" if hide and key in TEXTS else value for key, value in row.items()}
 
 
+def by_theme(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows with the first of each theme first, then the second of each, so that a short table holds every theme."""
+    seen: Counter[str] = Counter()
+    ranked = []
+    for place, row in enumerate(rows):
+        ranked.append((seen[row["theme"]], place))
+        seen[row["theme"]] += 1
+    return [rows[place] for _, place in sorted(ranked)]
+
+
 TEXTS = ("question", "answer", "chosen", "rejected", "reply", "explanation", "refusal", "error")
