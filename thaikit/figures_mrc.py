@@ -149,7 +149,10 @@ def f1_figure(card: pd.DataFrame, *, headline: str = "wangchanx") -> Figure:
             end = row.high
         axes.plot([row.f1], [y], "o", color=colour, markersize=6.5)
         axes.text(end + 1, y, f"{row.f1:.2f}", va="center", fontsize=9, color=colour)
-    axes.set_yticks(range(len(shown)), [f"{row.rule}\n{row.used_by}" for row in shown.itertuples()], fontsize=8.5)
+    names = [
+        row.rule if row.used_by.lower() == row.rule else f"{row.rule}\n{row.used_by}" for row in shown.itertuples()
+    ]
+    axes.set_yticks(range(len(shown)), names, fontsize=8.5)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, min(108.0, float(shown[["f1", "high"]].max().max()) + 12))

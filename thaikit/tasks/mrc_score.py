@@ -217,7 +217,7 @@ def card_line(rows: Sequence[Mapping[str, Any]], rule: str) -> dict[str, Any]:
 
 def published_table_2() -> pd.DataFrame:
     """Table 2 as printed in the WangchanLion paper, in its layout; the paper gives no intervals."""
-    found = published.read("wangchan-2")
+    found = published.read("wangchan.2")
     columns = list(dict.fromkeys(found["column"]))
     wide = found.pivot(index="row", columns="column", values="value").loc[list(dict.fromkeys(found["row"])), columns]
     return wide.rename_axis(columns=None).rename_axis("model").reset_index()
