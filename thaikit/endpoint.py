@@ -69,7 +69,7 @@ class ServerKeys(BaseModel):
     @field_validator("price_date")
     @classmethod
     def a_day(cls, value: str) -> str:
-        """"" or a day written 2024-10-08."""
+        """A day written 2024-10-08, or nothing."""
         if value:
             try:
                 date.fromisoformat(value)

@@ -1,0 +1,235 @@
+"""Requests under way: a dispatcher takes them at the server's pace, threads ask, replies reach the ledger first."""
+
+from __future__ import annotations
+
+import functools
+import queue
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from thaikit import ThaikitError, money
+from thaikit.chat import Ask, Reply, Sampling, ended
+from thaikit.ledger import Ledger
+from thaikit.pace import Pace
+from thaikit.params import ModelEntry
+from thaikit.transport import Came, Fault, body_of, make_client, name_of, send
+
+LONGEST = 60.0  # seconds of back-off at most
+PATIENCE = 600.0  # seconds of Retry-After that are waited for; a server that asks for more ends the run
+IN_A_ROW = 10  # requests that failed for good with no reply between them; then the server is not there
+POLL = (0.05, 0.2)  # seconds until a request of another process, or its money, is looked at again
+
+
+@dataclass
+class Job:
+    """A request on its way: its place in the ledger, its body, the dollars to reserve, and the tries so far."""
+
+    ask: Ask
+    key: str
+    body: dict[str, Any]
+    bound: float
+    tries: int = 0
+
+
+@dataclass
+class Sums:
+    """What happened since the model was opened: counts by name, tokens and dollars by the servers' own usage."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    served: Counter[str] = field(default_factory=Counter)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    dollars: float = 0.0
+    peak: int = 0
+    cuts: int = 0
+
+
+class Flow:
+    """The requests of one call of `ask`: put them in, take replies out with `next`, close it at the end."""
+
+    def __init__(
+        self, name: str, entry: ModelEntry, *, sampling: Sampling, ledger: Ledger, max_cost: float, sums: Sums
+    ) -> None:
+        self.name, self.entry, self.sampling, self.ledger = name, entry, sampling, ledger
+        self.max_cost, self.sums, self.client = max_cost, sums, make_client(entry)
+        self.pace = Pace(start=entry.concurrency_start, most=entry.concurrency_max)
+        self.results: queue.SimpleQueue[tuple[Ask, Reply] | None] = queue.SimpleQueue()
+        self.pool = ThreadPoolExecutor(entry.concurrency_max, thread_name_prefix="thaikit-ask")
+        self.lock, self.failed, self.stopped, self.crash = threading.Lock(), 0, "", None
+        self.crash: Exception | None
+        self.dispatcher = threading.Thread(target=self.dispatch, name="thaikit-pace", daemon=True)
+        self.dispatcher.start()
+
+    def put(self, ask: Ask) -> None:
+        """Queue a request."""
+        body = body_of(self.entry, ask.prompt, self.sampling)
+        tokens = money.most_tokens(ask.prompt)
+        bound = self.entry.dollars(tokens, self.sampling.max_tokens) if self.entry.priced else 0.0
+        self.pace.put(Job(ask, name_of(self.entry, ask, body), body, bound))
+
+    def next(self) -> tuple[Ask, Reply] | None:
+        """The next reply, on disk by now; None where the run stopped (`stopped` says why) and nothing is under way."""
+        while True:
+            if self.stopped and self.pace.idle and self.results.empty():
+                return None
+            try:
+                got = self.results.get(timeout=0.2 if self.stopped else None)
+            except queue.Empty:
+                continue
+            if got is not None:
+                return got
+
+    def close(self) -> None:
+        """Send nothing more. Requests under way end by themselves and reach the ledger, which they have paid for."""
+        self.pace.close()
+        self.dispatcher.join()
+        self.pool.shutdown(wait=False)
+        with self.lock:
+            self.sums.peak = max(self.sums.peak, self.pace.peak)
+            self.sums.cuts += self.pace.cuts
+
+    def dispatch(self) -> None:
+        """Hand due requests to threads, one slot each."""
+        while (taken := self.pace.take()) is not None:
+            self.pool.submit(self.work, *taken)
+
+    def work(self, job: Job, epoch: int) -> None:
+        """One turn of a request, in a thread. Its slot goes back last, when all that came of it can be seen."""
+        release = self.pace.neither
+        try:
+            release = self.step(job, epoch)
+        except ThaikitError as error:
+            self.halt(str(error))
+        except Exception as error:  # a thread has nobody above it: the consumer raises this one
+            self.crash = error
+            self.halt(f"model {self.name}: {type(error).__name__}")
+        finally:
+            release()
+
+    def halt(self, reason: str) -> None:
+        """Stop sending, for this reason; what is under way still ends. Before the last reply is handed on, so that
+        nobody takes it for the end."""
+        self.stopped = self.stopped or reason
+        self.pace.close()
+        self.results.put(None)
+
+    def step(self, job: Job, epoch: int) -> Callable[[], None]:
+        """Look the request up, or send it; returns how its slot is given back."""
+        turn = self.ledger.begin(
+            job.key, model=self.name, item=job.ask.key, bound=job.bound, max_cost=self.max_cost,
+            seconds=2 * self.entry.timeout + LONGEST, usable=lambda reply: self.fits(str(reply.get("model", ""))),
+        )  # fmt: skip
+        if turn.state == "known":
+            self.give(job, self.reply_of(Came(**turn.reply), job, cached=True))
+        elif turn.state == "wait":
+            self.pace.put(job, delay=random.uniform(*POLL))
+        elif turn.state == "full":
+            self.halt(self.at_the_limit(job))
+        else:
+            job.tries += 1
+            self.count("sent", **{"repeats after a kill": int(turn.repeat)})
+            try:
+                came = send(self.client, self.entry, job.body, name=self.name, key=job.key)
+            except Fault as fault:
+                return self.fell(job, fault, epoch)
+            except ThaikitError as error:  # no key: nothing was sent
+                self.ledger.settle(job.key, reply=None, told=str(error))
+                raise
+            return self.arrived(job, came)
+        return self.pace.neither
+
+    def arrived(self, job: Job, came: Came) -> Callable[[], None]:
+        """Put a reply on disk with what it cost, and only then hand it on."""
+        prompt, completion = came.prompt_tokens, came.completion_tokens
+        known = prompt is not None and completion is not None
+        dollars = self.entry.dollars(prompt, completion) if known and self.entry.priced else job.bound
+        if came.told:  # filtered before anything was written
+            dollars = 0.0
+        self.ledger.settle(job.key, spent=dollars, reply=asdict(came), told=came.model)
+        with self.lock:
+            self.sums.prompt_tokens += prompt or 0
+            self.sums.completion_tokens += completion or 0
+            self.sums.dollars += dollars
+        if not self.fits(came.model):
+            self.halt(
+                f"model {self.name}, item {job.ask.key}: {self.entry.source!r} was asked and the server answered as "
+                f"{came.model!r}; no score is made of that: correct source, or list the id under served_as"
+            )
+        self.give(job, self.reply_of(came, job))
+        return self.pace.fine
+
+    def fell(self, job: Job, fault: Fault, epoch: int) -> Callable[[], None]:
+        """Journal a try without a reply, and ask again later, give up on the request, or on the run."""
+        dollars = job.bound if fault.billed else 0.0
+        self.ledger.settle(job.key, unsettled=dollars, reply=None, told=fault.told)
+        self.count("limited" if fault.kind == "limited" else "faults", told=fault.told)
+        where = f"model {self.name}, item {job.ask.key}: {fault.told}"
+        if fault.kind == "fatal":
+            self.halt(f"{where}; {self.advice(fault)}")
+        elif fault.after > PATIENCE:
+            self.halt(f"{where}, and the server asks to wait {fault.after:,.0f} s; run again then to go on")
+        elif fault.kind == "rejected" or job.tries >= self.entry.attempts:
+            self.give(job, Reply(outcome="failed", error=fault.told, retries=job.tries - 1))
+        else:
+            backoff = min(LONGEST, self.entry.backoff * 2 ** (job.tries - 1)) * random.uniform(0.5, 1.0)
+            self.pace.put(job, delay=max(fault.after, backoff))
+        if fault.kind == "limited":
+            return functools.partial(self.pace.limited, epoch, wait=min(fault.after, PATIENCE))
+        return self.pace.neither
+
+    def give(self, job: Job, reply: Reply) -> None:
+        """Hand a reply to the consumer; too many failures in a row stop the run instead of failing each item."""
+        with self.lock:
+            self.failed = self.failed + 1 if reply.outcome == "failed" else 0
+            streak = self.failed
+        if streak >= IN_A_ROW:
+            self.halt(
+                f"model {self.name}: {streak} requests in a row failed, the last one ({job.ask.key}) with: "
+                f"{reply.error}; see to the server at {self.entry.base_url}, and run again to resume"
+            )
+        self.results.put((job.ask, reply))
+
+    def reply_of(self, came: Came, job: Job, *, cached: bool = False) -> Reply:
+        """A reply with its outcome; one of another model than was asked for is `failed`, without its text."""
+        told: dict[str, Any] = {
+            "model": came.model, "prompt_tokens": came.prompt_tokens, "completion_tokens": came.completion_tokens,
+            "seconds": came.seconds, "retries": max(0, job.tries - 1), "cached": cached,
+        }  # fmt: skip
+        if not self.fits(came.model):
+            return Reply(outcome="failed", error=f"answered by {came.model}, asked for {self.entry.source}", **told)
+        outcome = ended(came.text, came.finish, refusal=came.refusal)
+        return Reply(came.text, came.finish, outcome, came.refusal, came.told, **told)
+
+    def fits(self, served: str) -> bool:
+        """Whether a reply by this model answers what was asked."""
+        return self.entry.may_be_served_as(self.entry.source, served)
+
+    def count(self, what: str, *, told: str = "", **more: int) -> None:
+        """Add to the sums."""
+        with self.lock:
+            self.sums.counts.update({what: 1, **more})
+            if told:
+                self.sums.faults[told.split(":")[0].split(" after ")[0]] += 1
+
+    def at_the_limit(self, job: Job) -> str:
+        """Why no more is sent: the money."""
+        sums = self.ledger.totals()
+        return (
+            f"model {self.name}, item {job.ask.key}: max_cost is {self.max_cost:g} US dollars for the whole suite and "
+            f"{sums.spent + sums.unsettled:.4f} are spent, so that this request (at most {job.bound:.4f}) may pass it; "
+            "all replies are kept, raise max_cost and run again to go on"
+        )
+
+    def advice(self, fault: Fault) -> str:
+        """What to do about a server that takes no request at all."""
+        if fault.told.startswith(("HTTP 401", "HTTP 403")):
+            return f"the server refuses the key in {self.entry.api_key_env or 'no variable (api_key_env is empty)'}"
+        if fault.told.startswith("HTTP 404"):
+            return f"see whether {self.entry.base_url} knows the model {self.entry.source!r}"
+        return "see to the account, and run again to resume"

@@ -1,0 +1,154 @@
+"""A model behind any OpenAI-compatible server, asked like every other model of the kit."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thaikit import ThaikitError
+from thaikit.chat import Ask, Kept, Reply, Sampling, Tell, Then
+from thaikit.flow import Flow, Sums
+from thaikit.ledger import NAME, Ledger
+from thaikit.params import ModelEntry
+from thaikit.rowlog import RowLog
+
+ROOM = 4  # requests taken from the caller, as a multiple of the most that go at once: memory stays flat
+
+
+def open_server(name: str, entry: ModelEntry, *, max_cost: float = 0.0, suite_dir: Path | str | None = None) -> Server:
+    """The server of a model file, not yet asked. ThaikitError where a limit in money has no prices to go by."""
+    if max_cost < 0 or max_cost != max_cost:
+        raise ThaikitError(f"model {name}: max_cost is {max_cost}; it is US dollars, 0 for no limit")
+    if max_cost and not entry.priced and entry.api_key_env:
+        raise ThaikitError(
+            f"model {name}: max_cost is {max_cost:g} but its file has no dated prices; set price_input, price_output "
+            "and price_date in params/models, or max_cost to 0"
+        )
+    return Server(name, entry, max_cost, Path(suite_dir) if suite_dir else None)
+
+
+@dataclass
+class Server:
+    """A model file of kind openai, behind the one call that tasks and judges make. It never holds a key.
+
+    The ledger lies in `suite_dir`, shared by all processes there, else in the leaf that is asked for.
+    """
+
+    name: str
+    entry: ModelEntry
+    max_cost: float = 0.0
+    suite_dir: Path | None = None
+    chat: bool = True
+    sums: Sums = field(default_factory=Sums, repr=False)
+    drawn: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: set[Path] = field(default_factory=set, repr=False)
+
+    @property
+    def ran(self) -> int:
+        """Prompt tokens that servers counted so far, without what came from the ledger or the log."""
+        return self.sums.prompt_tokens
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of it: what was asked and who answered, tries and faults, tokens and money."""
+        entry, sums = self.entry, self.sums
+        kept = ("base_url", "inferred", "served_as", "extra", "omit", "rehearsal", "note", "licence")
+        dollars = round(sums.dollars, 6) if entry.priced else None
+        return {
+            "name": self.name,
+            "kind": "openai",
+            "source": entry.source,
+            **{key: getattr(entry, key) for key in kept},
+            "sampling": self.drawn,
+            "served": dict(sums.served),
+            "requests": dict(sums.counts),
+            "faults": dict(sums.faults),
+            "tokens": {"prompt": sums.prompt_tokens, "completion": sums.completion_tokens},
+            "usd": dollars,
+            "thb": round(dollars * entry.thb_rate, 4) if dollars is not None and entry.thb_rate else None,
+            "price_date": entry.price_date,
+            "concurrency": {
+                "start": entry.concurrency_start, "most": entry.concurrency_max, "peak": sums.peak, "cuts": sums.cuts,
+            },
+            "suite": self.suite_totals(),
+        }  # fmt: skip
+
+    def suite_totals(self) -> dict[str, Any]:
+        """What all processes that share the ledger have spent, and the repeats that kills led to."""
+        found = {}
+        for place in sorted(self.places):
+            ledger = Ledger(place)
+            sums = ledger.totals()
+            ledger.close()
+            found = {"sent": sums.sent, "lost": sums.lost, "repeats": sums.repeats, "usd": round(sums.spent, 6),
+                     "usd_unsettled": round(sums.unsettled, 6), "max_cost": self.max_cost}  # fmt: skip
+        return found
+
+    def place(self, log: RowLog) -> Path:
+        """Where the ledger of a leaf's requests is."""
+        leaf = log.path.parent.parent if log.path.parent.name == "rows" else log.path.parent
+        return (self.suite_dir or leaf) / NAME
+
+    def ask(
+        self, asks: Iterable[Ask], *, sampling: Sampling, log: RowLog, tell: Tell, then: Then | None = None
+    ) -> Iterator[tuple[Ask, Reply]]:
+        """Yield each request with its reply as it comes, on disk by then; a regeneration joins the queue.
+
+        A request that failed for good is yielded as `failed`, and asked again when the leaf is resumed. ThaikitError,
+        after all that was under way is on disk, where the run has to stop: the limit in money, a key that is refused
+        or missing, another model than was asked for, a server that is not there.
+        """
+        self.drawn = {name: getattr(sampling, name) for name in Sampling.__dataclass_fields__}
+        self.places.add(self.place(log))
+        ledger = Ledger(self.place(log))
+        shared: dict[str, Any] = {"ledger": ledger, "max_cost": self.max_cost, "sums": self.sums}
+        flow = Flow(self.name, self.entry, sampling=sampling, **shared)
+        done = 0
+        try:
+            for ask, reply in self.replies(asks, flow, Kept.read(log), then):
+                done += 1
+                self.sums.served[reply.model] += reply.outcome != "failed"
+                self.sums.counts["cached"] += reply.cached
+                tell(f"{done:,} replies, {flow.pace.flying} of {int(flow.pace.limit)} at once{self.spent()}")
+                yield ask, reply
+        finally:
+            flow.close()
+            if flow.pace.idle:
+                ledger.close()
+        if flow.crash is not None:
+            raise flow.crash
+        if flow.stopped:
+            raise ThaikitError(flow.stopped)
+
+    def spent(self) -> str:
+        """The money so far, for a progress line."""
+        return f", {self.sums.dollars:.4f} USD" if self.entry.priced else ""
+
+    def replies(self, asks: Iterable[Ask], flow: Flow, kept: Kept, then: Then | None) -> Iterator[tuple[Ask, Reply]]:
+        """Feed the flow as room allows; each reply goes into the leaf's log, then out. An item asked twice while it is
+        under way is asked once."""
+        sources: deque[Iterator[tuple[Ask, Reply | None]]] = deque([kept.replay(asks, then)])
+        open_now: dict[str, list[Ask]] = {}
+        while True:
+            while sources and len(open_now) < ROOM * self.entry.concurrency_max and not flow.stopped:
+                ask, reply = next(sources[0], (None, None))
+                if ask is None:
+                    sources.popleft()
+                elif reply is not None:
+                    yield ask, reply
+                elif ask.key in open_now:
+                    open_now[ask.key].append(ask)
+                else:
+                    open_now[ask.key] = [ask]
+                    flow.put(ask)
+            got = flow.next() if open_now or flow.stopped else None
+            if got is None:
+                return
+            kept.keep(*got)
+            for same in open_now.pop(got[0].key):
+                yield same, got[1]
+                more = then(same, got[1]) if then is not None else None
+                if more is not None:
+                    sources.appendleft(kept.replay([more], then))
