@@ -28,6 +28,8 @@ KERNELS = {
     "verdicts": set(),
     "counts": {"numpy"},
     "matched": {"numpy", "scipy"},
+    "shifts": set(),
+    "bias": {"numpy", "scipy"},
     "reading": set(),
     "resampling": {"numpy"},
     "analysis_stats": {"numpy", "scipy"},
@@ -48,8 +50,9 @@ WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_fac
 WORLD |= {"judge", "published", "tuning", *PEER}
 WORLD |= {"table_text", "analysis", "audit", "audit_claims", "audit_h6", "audit_cli", "audit_groups", "audit_mrc", "audit_judge"}
 WORLD |= {"chat", "chat_local", "chat_replay", "shapes"}
+WORLD |= {"judge_bench", "bench_card", "panels"}
 WORLD |= {"endpoint", "server", "flow", "pace", "ledger", "money", "transport"}
-SHOW = {"figures", "figures_mrc", "report", "report_items", "report_parts"}
+SHOW = {"figures", "figures_bench", "figures_mrc", "report", "report_items", "report_parts"}
 HALL = {"run", "plan", "execute", "__main__"}
 RECORDS = {"records", "leaves", "rowlog", "table_text"}
 HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "peft", "gguf", "openai", "datasets", "huggingface_hub"}
