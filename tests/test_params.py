@@ -11,8 +11,9 @@ import yaml
 from thaikit import ThaikitError, params
 from thaikit.params import ModelEntry, Suite, TaskSet, check_notebook_params, expand, load, read_yaml
 from thaikit.records import root
+from thaikit.shapes import JudgeEntry, PromptEntry, task_shape
 
-SHAPES = {"models": ModelEntry, "tasks": TaskSet, "suites": Suite}
+SHAPES = {"models": ModelEntry, "suites": Suite, "prompts": PromptEntry, "judges": JudgeEntry}
 FILES = sorted((root() / "params").glob("*/*.y*ml"))
 
 
@@ -58,7 +59,7 @@ def test_every_file_loads_and_reads_equal_in_yaml_1_1_and_1_2(path: Path) -> Non
     text = path.read_text(encoding="utf-8")
     old, new = yaml.safe_load(text), yaml.load(text, Core)
     assert kinds(old) == kinds(new), f"{path.name}: quote what the two versions read differently"
-    shape = SHAPES.get(path.parent.name)
+    shape = task_shape(path.stem) if path.parent.name == "tasks" else SHAPES.get(path.parent.name)
     if shape:
         load(path.parent.name, path.stem, shape)
 
