@@ -147,7 +147,7 @@ def _estimate(formula: Callable[[np.ndarray], float], rows: np.ndarray, groups: 
     bare = Estimate(value, math.nan, math.nan, n, "none: one item or cluster")
     if len(names) < 2 or math.isnan(value):
         return bare
-    without = np.array([formula(rows[groups != name]) for name in names])
+    without = _left_out(formula, rows, groups, names)
     if np.isnan(without).any():
         return Estimate(value, math.nan, math.nan, n, "none: one item alone makes the second label")
     count = len(names)
@@ -156,6 +156,16 @@ def _estimate(formula: Callable[[np.ndarray], float], rows: np.ndarray, groups: 
         return Estimate(value, math.nan, math.nan, n, "none: leaving an item out changes nothing")
     half = float(sps.t.ppf(0.5 + CONFIDENCE / 2, count - 1)) * error
     return Estimate(value, max(-1.0, value - half), min(1.0, value + half), n, f"jackknife over {count}, t")
+
+
+def _left_out(
+    formula: Callable[[np.ndarray], float], rows: np.ndarray, groups: np.ndarray, names: np.ndarray
+) -> np.ndarray:
+    """The formula without each cluster in turn; where every item is its own, once for each kind of item."""
+    if len(names) < len(rows):
+        return np.array([formula(rows[groups != name]) for name in names])
+    _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return np.array([formula(np.delete(rows, place, axis=0)) for place in first])[kind.ravel()]
 
 
 def _groups(n: int, clusters: Sequence[Hashable]) -> np.ndarray:

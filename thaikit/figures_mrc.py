@@ -23,7 +23,7 @@ def agreement_figure(table: pd.DataFrame) -> Figure:
     """F1 against the majority for each question: one dot an assessor with its 95 % interval where there is one.
 
     `table` has assessor, kind (judge, people, dummy), question, f1, low, high in percent. Judges are filled marks,
-    people (the human ceiling) a diamond, dummy judges hollow grey. ThaikitError where nothing has a value.
+    people (the human ceiling) a star, dummy judges hollow grey. ThaikitError where nothing has a value.
     """
     shown = table[pd.to_numeric(table["f1"]).notna()]
     if shown.empty:
@@ -36,12 +36,14 @@ def agreement_figure(table: pd.DataFrame) -> Figure:
     )
     axes = figure.add_subplot()
     question_bands(axes, questions)
-    step, judges = 0.8 / max(1, len(names)), 0
+    step, drawn = 0.8 / max(1, len(names)), {"judge": 0, "dummy": 0}
     for place, (name, kind) in enumerate(names):
         rows = shown[(shown["assessor"] == name) & (shown["kind"] == kind)]
-        draw_assessor(axes, rows, questions, offset=(place - (len(names) - 1) / 2) * step, kind=kind, place=judges)
-        judges += kind == "judge"
-    axes.set_xlim(0, 108)
+        draw_assessor(
+            axes, rows, questions, offset=(place - (len(names) - 1) / 2) * step, kind=kind, place=drawn.get(kind, 0)
+        )
+        drawn[kind] = drawn.get(kind, 0) + 1
+    axes.set_xlim(-1.5, 108)
     axes.set_xlabel("F1 against the majority of people, in percent, with 95 % interval")
     axes.grid(axis="x", color="#e3e8ed", linewidth=0.8, zorder=0)
     axes.set_axisbelow(True)
@@ -65,16 +67,16 @@ def draw_assessor(
 ) -> None:
     """One assessor's dots with intervals and values."""
     colour = {"judge": COLOURS[place % len(COLOURS)], "people": "#1f2933"}.get(kind, GREY)
-    marker = {"judge": MARKERS[place % len(MARKERS)], "people": "D"}.get(kind, "o")
+    marker = {"people": "*"}.get(kind, MARKERS[place % len(MARKERS)])
     ys = [questions.index(question) + offset for question in rows["question"]]
     for y, row in zip(ys, rows.itertuples(), strict=True):
         end = row.f1
         if pd.notna(row.low) and pd.notna(row.high):
             axes.plot([row.low, row.high], [y, y], color=colour, linewidth=1.8, alpha=0.45, zorder=3)
             end = row.high
-        axes.text(end + 1, y, f"{row.f1:.1f}", va="center", fontsize=7.5, color=colour)
+        axes.text(end + 1.2, y, f"{row.f1:.1f}", va="center", fontsize=7.5, color=colour)
     face = "white" if kind == "dummy" else colour
-    axes.plot(rows["f1"], ys, marker, color=colour, markerfacecolor=face, markersize=6, zorder=4,
+    axes.plot(rows["f1"], ys, marker, color=colour, markerfacecolor=face, markersize=10 if marker == "*" else 6, zorder=4,
               label=str(rows["assessor"].iloc[0]))  # fmt: skip
 
 
@@ -148,7 +150,7 @@ def f1_figure(card: pd.DataFrame, *, headline: str = "wangchanx") -> Figure:
             axes.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.45, solid_capstyle="round")
             end = row.high
         axes.plot([row.f1], [y], "o", color=colour, markersize=6.5)
-        axes.text(end + 1, y, f"{row.f1:.2f}", va="center", fontsize=9, color=colour)
+        axes.text(end + 1.2, y, f"{row.f1:.2f}", va="center", fontsize=9, color=colour)
     names = [
         row.rule if row.used_by.lower() == row.rule else f"{row.rule}\n{row.used_by}" for row in shown.itertuples()
     ]

@@ -96,7 +96,7 @@ def from_labels(
     for place, name in enumerate([*questions, POOLED]):
         pooled, n = place == len(questions), int(told.sum() if place == len(questions) else told[place])
         both, said, people = (parts.sum(axis=(0, 1)) if pooled else parts[:, place].sum(axis=0)).astype(int)
-        plain = from_counts(Counts(both, said, people, n), pooled=pooled)
+        plain = from_counts(Counts(both, said, people, n), pooled=pooled and len(questions) > 1)
         spread = rates(draws.sum(axis=1) if pooled else draws[:, place])
         found[name] = {
             metric: _percentile(plain[metric], spread[:, column], n=n) for column, metric in enumerate(METRICS)

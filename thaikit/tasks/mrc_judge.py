@@ -190,7 +190,7 @@ def read_replies(
     found = []
     for index, (name, replies) in enumerate(said.items()):
         item, _, model = name.partition("@")
-        case = cases.get(name) or cases.get(item) or Answered(item, model or "answers")
+        case = cases.get(name) or (None if model else cases.get(item)) or Answered(item, model or "answers")
         found.append(judgement(case, list(replies.values()), index=index, rule=rule, judge=judge))
     return found
 
