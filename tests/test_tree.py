@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from thaikit import generation, tree, trie
+from thaikit import tree, trie
 from thaikit.loglikelihood import score_plain
 from thaikit.tree import score_tree, unfit
 
@@ -136,26 +136,6 @@ def test_gpt2_with_learned_positions_is_handled_exactly_or_turned_away() -> None
         assert_same(found, random_requests(random.Random(1)), pack=64)
 
 
-def written(model: Any, prompts: list[list[int]], **options: Any) -> dict[int, tuple[tuple[int, ...], str]]:
-    """Generations by prompt: ids and finish. Ids stand for letters, so that stop strings can be told."""
-    def decode(ids: list[int]) -> str:  # fmt: skip
-        return "".join(chr(0x0E01 + i % 40) for i in ids)
-
-    found = generation.generate(model, prompts, decode=decode, eos_ids=[3], max_new_tokens=20, **options)
-    return {index: (made.ids, made.finish) for index, made in found}
-
-
-def test_shared_generation_equals_the_models_own(model: Any) -> None:
-    rng = random.Random(9)
-    stem = [rng.randrange(VOCABULARY) for _ in range(50)]
-    prompts = [stem + [rng.randrange(VOCABULARY) for _ in range(rng.randint(1, 12))] for _ in range(11)]
-    stops = [chr(0x0E01 + 7), chr(0x0E01 + 11)]
-    alone = written(model, prompts, stops=stops, batch_size=1)
-    assert len({finish for _, finish in alone.values()}) > 1, "rows must leave at different times"
-    for batch_size in (1, 3, 8):
-        assert written(model, prompts, stops=stops, batch_size=batch_size, share=True) == alone
-
-
 def test_out_of_memory_halves_the_pack_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     model, sizes = KINDS["grouped"](), []
     requests = random_requests(random.Random(3))
@@ -183,24 +163,6 @@ def test_windows_of_requests_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     model, requests = KINDS["full"](), random_requests(random.Random(4))
     monkeypatch.setattr(tree, "WINDOW", 5)
     assert_same(model, requests, pack=64)
-
-
-def test_generation_out_of_memory_writes_the_same_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, rng = KINDS["grouped"](), random.Random(8)
-    stem = [rng.randrange(VOCABULARY) for _ in range(40)]
-    prompts = [stem + [rng.randrange(VOCABULARY) for _ in range(4)] for _ in range(9)]
-    alone = written(model, prompts, stops=[], batch_size=1)
-    honest, calls = generation.Packed.step, []
-
-    def narrow(state: generation.Packed) -> list[int]:
-        calls.append(len(state.lines))
-        if len(state.lines) > 2 and len(calls) > 3:
-            raise torch.cuda.OutOfMemoryError("out of memory")
-        return honest(state)
-
-    monkeypatch.setattr(generation.Packed, "step", narrow)
-    assert written(model, prompts, stops=[], batch_size=8, share=True) == alone
-    assert max(calls[4:]) > 2 and calls[-1] <= 2
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -112,6 +112,19 @@ class Local:
         used = "plain" if why else kernel
         return {"asked": kernel, "used": used, "why": why, "attention": self.try_flex() if fast else ""}
 
+    def shelves(self) -> bool:
+        """Whether generation may share beginnings: a probe shows that the attention layers take the kit's function."""
+        if "writing" not in self.probed:
+            from transformers import AttentionInterface
+
+            from thaikit import cascade, shelved
+
+            AttentionInterface.register(cascade.NAME, cascade.attend)
+            why = shelved.unfit(self.loaded.model)
+            self.probed["writing"] = {"generation": "plain" if why else "shared", "generation_why": why}
+        self.kernel |= self.probed["writing"]
+        return not self.probed["writing"]["generation_why"]
+
     def try_flex(self) -> str:
         """Turn FlexAttention on for scoring where the model takes it and the probe passes with it; "" where not."""
         from thaikit import tree
@@ -162,7 +175,7 @@ class Local:
         """Yield (prompt index, Generated) as rows finish; greedy, cut at the first end token."""
         from thaikit import generation, memory, trie
 
-        model, share = self.loaded.model, self.choose(kernel) == "tree"
+        model, share = self.loaded.model, self.choose(kernel) == "tree" and self.shelves()
         longest = max(map(len, prompts), default=0) + max_new_tokens
         rows = batch_size or memory.row_count(memory.shape_of(model), memory.free_bytes(model), longest=longest)
 

@@ -1,8 +1,8 @@
 """Greedy generation with stop strings tracked per row on the decoded text. Finished rows leave the batch at once.
 
-Two ways to run the same loop: `Native` leaves masks and cache to the model (any architecture); `Packed`, for models
-that the tree can pack, holds all rows in one: the ids that all prompts begin with are run and kept once, each row sees
-them and its own, and new rows come in beside those under way.
+Two ways to run the same loop: `Native` leaves masks and cache to the model (any architecture); `Shelved`, for models
+whose attention layers take `cascade.attend`, runs and keeps the ids that all prompts begin with once, lets new rows in
+beside those under way, and checks several likely tokens of a row in one step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 from thaikit.loglikelihood import decoder, logits
-from thaikit.tree import Prefix, additive, cache_argument, layer_masks, run_chain
+from thaikit.shelved import Shelved
+from thaikit.tree import Prefix, cache_argument, run_chain
 from thaikit.trie import MIN_PREFIX, shared
 
 INTAKE = 4096  # prompt ids that come in with one step
@@ -76,8 +77,10 @@ def generate(
     if on_batch and past:
         on_batch(past)
 
-    def begin() -> Native | Packed:
-        return Packed(model, prefix, past) if share else Native(model)
+    beginning = list(prompts[order[0]])[:past] if prompts else []
+
+    def begin() -> Native | Shelved:
+        return Shelved(model, prefix, beginning) if share else Native(model)
 
     desk = Desk(begin, prompts, rules, past, deque(order), max(1, batch_size), begin())
     while desk.waiting or desk.rows:
@@ -95,26 +98,27 @@ def generate(
 class Desk:
     """The rows under way and the prompts that wait for a place among them."""
 
-    begin: Callable[[], Native | Packed]
+    begin: Callable[[], Native | Shelved]
     prompts: Sequence[Sequence[int]]
     rules: Rules
     past: int
     waiting: deque[int]
     size: int
-    state: Native | Packed
+    state: Native | Shelved
     rows: list[Writing] = field(default_factory=list)
 
     def turn(self, on_batch: Callable[[int], None] | None) -> list[tuple[int, Generated]]:
-        """One token for every row, those that come in now included."""
+        """A step of every row, those that come in now included: one token at least."""
         room = self.size - len(self.rows)
         if self.waiting and room and (not self.rows or self.state.takes_more):
             self.admit(room, on_batch)
-        tokens = self.state.step()
-        for row, token in zip(self.rows, tokens, strict=True):
-            row.finish = advance(row.ids, token, self.rules)
+        limits = [self.rules.max_new_tokens - len(row.ids) for row in self.rows]
+        for row, tokens in zip(self.rows, self.state.step(limits), strict=True):
+            for token in tokens:
+                row.finish = row.finish or advance(row.ids, token, self.rules)
         done = [finished(row, self.rules) for row in self.rows if row.finish]
         keep = [line for line, row in enumerate(self.rows) if not row.finish]
-        self.state.go_on([tokens[line] for line in keep], keep)
+        self.state.go_on([self.rows[line].ids[-1] for line in keep], keep)
         self.rows = [self.rows[line] for line in keep]
         return done
 
@@ -191,7 +195,7 @@ class Native:
         self.ids, self.mask = left_pad(rows, self.model.get_input_embeddings().weight.device)
 
     @torch.inference_mode()
-    def step(self) -> list[int]:
+    def step(self, limits: Sequence[int]) -> list[list[int]]:
         """The arg-max token of each row."""
         name = cache_argument(decoder(self.model))
         positions = (self.mask.cumsum(-1) - 1).clamp(min=0)[:, -self.ids.shape[1] :]
@@ -200,7 +204,7 @@ class Native:
             input_ids=self.ids, attention_mask=self.mask, position_ids=positions, use_cache=True, **given
         )
         self.cache = out[name]
-        return logits(self.model, out[0][:, -1]).argmax(-1).tolist()
+        return logits(self.model, out[0][:, -1]).argmax(-1)[:, None].tolist()
 
     def go_on(self, tokens: Sequence[int], keep: Sequence[int]) -> None:
         """Feed the new tokens of the rows that stay."""
@@ -212,60 +216,3 @@ class Native:
             self.mask = self.mask[list(keep)]
         self.ids = torch.tensor(list(tokens), device=device).unsqueeze(1)
         self.mask = torch.cat([self.mask, self.mask.new_ones(len(keep), 1)], dim=1)
-
-
-class Packed:
-    """Rows under way in one packed row over a prefix that was run once. Each key knows its position and its owner."""
-
-    takes_more = True
-
-    def __init__(self, model: Any, prefix: Prefix, past: int) -> None:
-        self.model, self.cache = model, prefix.copy()
-        device = model.get_input_embeddings().weight.device
-        self.at = torch.arange(past, device=device)  # positions of all keys, then owners: -1 is seen by every row
-        self.owner = torch.full((past,), -1, device=device)
-        self.past, self.born = past, 0
-        self.lines: list[int] = []  # owner of each row under way
-        self.feed: list[tuple[int, list[int], int]] = []  # (owner, ids to run, position of the first)
-
-    def admit(self, rows: Sequence[Sequence[int]]) -> None:
-        """Take rows in: their prompts run with the next step."""
-        for ids in rows:
-            self.lines.append(self.born)
-            self.feed.append((self.born, list(ids), self.past))
-            self.born += 1
-
-    @torch.inference_mode()
-    def step(self) -> list[int]:
-        """The arg-max token of each row, in the order in which they came."""
-        device = self.at.device
-        ids = [token for _, tokens, _ in self.feed for token in tokens]
-        at = [start + n for _, tokens, start in self.feed for n in range(len(tokens))]
-        owner = [line for line, tokens, _ in self.feed for _ in tokens]
-        query_at, query_owner = torch.tensor(at, device=device), torch.tensor(owner, device=device)
-        self.at, self.owner = torch.cat([self.at, query_at]), torch.cat([self.owner, query_owner])
-        distance = query_at[:, None] - self.at[None, :]
-        mine = (self.owner[None, :] == query_owner[:, None]) | (self.owner[None, :] < 0)
-        stack = decoder(self.model)
-        out = stack(
-            input_ids=torch.tensor([ids], device=device),
-            position_ids=query_at[None],
-            attention_mask=layer_masks(self.model, (mine & (distance >= 0))[None], distance[None], additive),
-            use_cache=True,
-            **{cache_argument(stack): self.cache},
-        )
-        lasts, total = [], 0
-        for _, tokens, _ in self.feed:
-            total += len(tokens)
-            lasts.append(total - 1)
-        self.feed = [(line, [], start + len(tokens)) for line, tokens, start in self.feed]
-        return logits(self.model, out[0][0, torch.tensor(lasts, device=device)]).argmax(-1).tolist()
-
-    def go_on(self, tokens: Sequence[int], keep: Sequence[int]) -> None:
-        """Feed the new tokens of the rows that stay; forget keys once half of them belong to rows that have left."""
-        self.feed = [(self.feed[n][0], [token], self.feed[n][2]) for n, token in zip(keep, tokens, strict=True)]
-        self.lines = [self.lines[n] for n in keep]
-        alive = (self.owner < 0) | torch.isin(self.owner, torch.tensor(self.lines, device=self.owner.device))
-        if 2 * int(alive.sum()) < len(alive) + self.past:
-            self.cache.select(alive.nonzero()[:, 0])
-            self.at, self.owner = self.at[alive], self.owner[alive]
