@@ -49,6 +49,7 @@ def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
     elif stage in ANSWERS:
         path = answers_path(stage, params, missing_ok=True)
         found |= {"answers": sha256_file(path / "run.json" if path.is_dir() else path)} if path else {}
+        found |= against_inputs(params.get("against") or ())
     elif stage == "judge_bench":
         found |= bench_inputs(params)
     elif params.get("suite") and stage not in ALONE:
@@ -121,6 +122,15 @@ def label_inputs(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
         path = path / "run.json" if path.is_dir() else path
         found |= {f"{name}/{path.name}": sha256_file(path)} if path.is_file() else {}
     return found
+
+
+def against_inputs(places: Sequence[str]) -> dict[str, str]:
+    """Closed leaves that a leaf is compared with; ThaikitError where one is not closed."""
+    paths = [expand(place, base=root()) / "run.json" for place in places]
+    missing = [path.parent for path in paths if not path.is_file()]
+    if missing:
+        raise ThaikitError(f"against {str(missing[0])!r}: no closed leaf; name the folder of one, with its run.json")
+    return {f"against/{path.parent.name}": sha256_file(path) for path in paths}
 
 
 def model_inputs(entry: ModelEntry, name: str) -> dict[str, str]:

@@ -40,6 +40,11 @@ class Case:
         """The id of its row."""
         return Ask(self.id, "", repeat=self.repeat).key
 
+    @property
+    def lost(self) -> bool:
+        """Whether there is no answer to judge."""
+        return self.told.get("answer_outcome") in NOT_JUDGED
+
 
 @dataclass(frozen=True)
 class Judge:
@@ -71,6 +76,10 @@ class Judge:
         """How its replies are drawn."""
         s = self.entry.sampling
         return Sampling(s.temperature, s.top_p, s.max_tokens, s.seed, tuple(s.stops))
+
+    def ask(self, case: Case) -> Ask:
+        """The request about a case."""
+        return Ask(case.id, self.messages(case), repeat=case.repeat, run=case.run)
 
     def messages(self, case: Case) -> tuple[Message, ...]:
         """The conversation about a case: all places filled in one pass, so that texts are never read as places."""
@@ -116,14 +125,13 @@ def judge_all(
     by_key = {case.key: (index, case) for index, case in enumerate(cases)}
     if len(by_key) != len(cases):
         raise ThaikitError(f"judge {judge.name}: a case id stands twice among {len(cases)}; ids are unique in a leaf")
-    lost = [case.told.get("answer_outcome") in NOT_JUDGED for case in cases]
     for index, case in enumerate(cases):
-        if lost[index] and case.key not in log.ids:
+        if case.lost and case.key not in log.ids:
             log.append(unjudged(case, index=index, outcome=case.told["answer_outcome"]))
-    waiting = [case for case, gone in zip(cases, lost, strict=True) if not gone]
+    waiting = [case for case in cases if not case.lost]
     heard: dict[str, list[Reply]] = {}
     done = 0
-    asks = (Ask(case.id, judge.messages(case), repeat=case.repeat, run=case.run) for case in waiting)
+    asks = (judge.ask(case) for case in waiting)
     for ask, reply in model.ask(asks, sampling=judge.sampling, log=replies, tell=tell, then=follow_up(judge)):
         key = Ask(ask.id, "", repeat=ask.repeat).key
         heard.setdefault(key, []).append(reply)

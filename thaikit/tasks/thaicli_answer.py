@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from thaikit import ThaikitError, chat, reading, records
+from thaikit import ThaikitError, chat, money, reading, records
 from thaikit.chat import OUTCOMES, Ask, Reply, Sampling
 from thaikit.records import Run
 from thaikit.tasks import thaicli
@@ -40,7 +40,7 @@ class Answering:
     @cached_property
     def model(self) -> Any:
         """The model, ready to be asked."""
-        shared = self.run.params.get("suite") or self.run.out_dir
+        shared = self.run.params.get("suite") or None
         return chat.open_chat(self.model_name, max_cost=self.max_cost, suite_dir=shared, batch_size=self.batch_size)
 
     @property
@@ -59,13 +59,23 @@ class Answering:
             return PLAIN.replace("{question}", item.question)
         return ({"role": "user", "content": item.question},)
 
+    def asks(self) -> list[Ask]:
+        """One request an item."""
+        return [Ask(item.id, self.prompt(item)) for item in self.data.items]
+
+    def cost(self) -> pd.DataFrame:
+        """What is still to be paid before the first answer: requests, tokens, money where prices are known."""
+        if self.run.closed:
+            return pd.DataFrame([{"case": "none", "requests": 0, "basis": "the leaf is closed, nobody is asked"}])
+        return money.plan(self.model, self.asks(), sampling=self.sampling, log=self.run.log("replies"))
+
     def answer(self) -> list[dict[str, Any]]:
         """Every item's row, in item order; each answer is on disk before the next one is used."""
         if self.run.closed:
             return records.read_rows(self.run.out_dir / "rows" / "answers.jsonl")
         log, replies = self.run.log("answers"), self.run.log("replies")
         by_id = {item.id: (index, item) for index, item in enumerate(self.data.items)}
-        asks = [Ask(item.id, self.prompt(item)) for item in self.data.items]
+        asks = self.asks()
         prompts = {ask.id: ask.prompt for ask in asks}
         tell = records.ticker(f"{self.model_name} answers")
         for ask, reply in self.model.ask(asks, sampling=self.sampling, log=replies, tell=tell):

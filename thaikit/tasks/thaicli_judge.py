@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from thaikit import ThaikitError, chat, inputs, params, records
+from thaikit import ThaikitError, chat, inputs, money, params, records
 from thaikit.judge import Case, Judge, judge_all
 from thaikit.records import Run, read_leaf
 from thaikit.tasks import thaicli_answer, thaicli_summary
@@ -37,7 +37,7 @@ class Judging:
     @cached_property
     def asked(self) -> Any:
         """The judge's model, ready to be asked."""
-        shared = self.run.params.get("suite") or self.run.out_dir
+        shared = self.run.params.get("suite") or None
         return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, suite_dir=shared)
 
     def cases(self) -> list[Case]:
@@ -49,6 +49,16 @@ class Judging:
         by_id = {item.id: item for item in self.data.items}
         items = [by_id[row["item"]] for row in self.answers]
         return [own_case(item, source) for source in ("chosen", "rejected") for item in items]
+
+    def cost(self) -> pd.DataFrame:
+        """What is still to be paid before the first reply: requests, tokens, money where prices are known; the high
+        line has every try of every case."""
+        if self.run.closed:
+            return pd.DataFrame([{"case": "none", "requests": 0, "basis": "the leaf is closed, nobody is asked"}])
+        cases = [*self.cases(), *(self.gate_cases() if self.gate else [])]
+        asks = [self.judge.ask(case) for case in cases if not case.lost]
+        rules: dict[str, Any] = {"sampling": self.judge.sampling, "tries": self.judge.entry.tries}
+        return money.plan(self.asked, asks, log=self.run.log("replies"), **rules)
 
     def conversation(self, **options: bool) -> str:
         """A case as the judge gets it, of the first theme whose texts may be shown; dashes where none may."""
