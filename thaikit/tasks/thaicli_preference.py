@@ -19,7 +19,7 @@ from thaikit.tasks import thaicli_answer
 from thaikit.tasks.items import digest
 from thaikit.tasks.labels import PROFILES
 from thaikit.tasks.thaicli import CliData, CliItem
-from thaikit.tasks.thaicli_answer import PLAIN
+from thaikit.tasks.thaicli_answer import PLAIN, by_theme  # noqa: F401 - by_theme is part of this API
 
 PROFILE = PROFILES["thai-h6"]
 ANSWERS = ("chosen", "rejected")
