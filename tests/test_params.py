@@ -11,9 +11,9 @@ import yaml
 from thaikit import ThaikitError, params
 from thaikit.params import ModelEntry, Suite, TaskSet, check_notebook_params, expand, load, read_yaml
 from thaikit.records import root
-from thaikit.shapes import JudgeEntry, PromptEntry, task_shape
+from thaikit.shapes import JudgeEntry, LabelSet, PromptEntry, task_shape
 
-SHAPES = {"models": ModelEntry, "suites": Suite, "prompts": PromptEntry, "judges": JudgeEntry}
+SHAPES = {"models": ModelEntry, "suites": Suite, "prompts": PromptEntry, "judges": JudgeEntry, "analyses": LabelSet}
 FILES = sorted((root() / "params").glob("*/*.y*ml"))
 
 

@@ -76,8 +76,9 @@ def draw_assessor(
             end = row.high
         axes.text(end + 1.2, y, f"{row.f1:.1f}", va="center", fontsize=7.5, color=colour)
     face = "white" if kind == "dummy" else colour
-    axes.plot(rows["f1"], ys, marker, color=colour, markerfacecolor=face, markersize=10 if marker == "*" else 6, zorder=4,
-              label=str(rows["assessor"].iloc[0]))  # fmt: skip
+    size = 10 if marker == "*" else 6
+    name = str(rows["assessor"].iloc[0])
+    axes.plot(rows["f1"], ys, marker, color=colour, markerfacecolor=face, markersize=size, zorder=4, label=name)
 
 
 def votes_figure(counts: pd.DataFrame, items: pd.DataFrame) -> Figure:

@@ -57,15 +57,14 @@ def _authors(text: str) -> Reading:
 def _numbered(text: str) -> Reading:
     marks = list(_NUMBER.finditer(text))
     ends = [*(mark.start() for mark in marks), len(text)][1:]
-    parts: dict[int, str] = {}
+    parts: dict[int, list[str]] = {}
     for mark, end in zip(marks, ends, strict=True):
-        number = int(mark[1])
-        parts[number] = parts.get(number, "") + "\n" + text[mark.end() : end]
+        parts.setdefault(int(mark[1]), []).append(text[mark.end() : end])
     verdicts = []
     for number in range(1, len(QUESTIONS) + 1):
         if number not in parts:
             return Reading(None, f"no criterion {number}")
-        said = _said(parts[number])
+        said = _said("\n".join(parts[number]))
         if len(said) != 1:
             return Reading(None, f"criterion {number} has {'no single verdict' if said else 'no verdict'}")
         verdicts.append(said == {"agree"})

@@ -22,7 +22,7 @@ DEFAULT_VALUES = {
 }  # fmt: skip
 ONE_QUESTION = "label"  # the name of the question where a file asks only one
 QUESTION_COLUMN = re.compile(r"q[0-9]+", re.IGNORECASE)
-PERSON_COLUMN = re.compile(r"(?:annotator|voter|rater|labell?er|คนที่|ผู้ตอบ).*", re.IGNORECASE)
+PERSON_COLUMN = re.compile(r"(?:annotator|voter|rater|labell?er|คนที่|ผู้ตอบ).+", re.IGNORECASE)
 BOTH_COLUMN = re.compile(r"(.+?)[ ._/-]+(q[0-9]+)", re.IGNORECASE)
 
 
