@@ -36,7 +36,7 @@ def score_dots(cells: Lines, *, gate: Lines = ()) -> Figure:
             points = [(line[key], place_of(line["theme"])) for line in own if line["theme"] in THEMES]
             if points:
                 xs, ys = zip(*points, strict=True)
-                panel.plot(xs, ys, mark, color=colour, markerfacecolor="white", markersize=7, label=f"judge's {key}")
+                panel.plot(xs, ys, mark, color=colour, markerfacecolor="white", markersize=7, label=f"{key} answers")
         draw(panel, part, "value", "low", "high", digits=1)
         panel.set_title(name)
         panel.set_xlim(-0.4, 10.9)

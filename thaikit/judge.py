@@ -16,7 +16,7 @@ from thaikit.chat import Ask, Message, Reply, Sampling
 from thaikit.rowlog import RowLog
 from thaikit.shapes import JudgeEntry, PromptEntry
 
-AGAIN = ("unreadable", "truncated", "refused")  # a reply came and holds no verdict: asked again, then zero in the mean
+AGAIN = reading.WITHOUT_VERDICT  # outcomes that lead to a regeneration
 NOT_JUDGED = ("filtered", "failed")  # outcomes of an answer that leave nothing to judge
 PLACES = ("MODEL_ANSWER", "QUESTION", "CHOSEN", "REJECTED")
 

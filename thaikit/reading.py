@@ -16,6 +16,8 @@ _OUR_TAG = re.compile(rf"<(\s*/?\s*(?:{'|'.join(TAGS)})\b[^<>]{{0,80}})>", re.IG
 _OPENS = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _CLOSES = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
+WITHOUT_VERDICT = ("unreadable", "truncated", "refused")  # a reply came and holds none: asked again, then zero
+
 # rule → what is done to a reply before the paper's pattern is sought in it
 RULES = {
     "paper": "the paper's pattern on the reply as it came, first match, also inside a finished thought block",

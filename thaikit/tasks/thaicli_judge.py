@@ -200,6 +200,12 @@ def item_table(rows: Sequence[Mapping[str, Any]], data: CliData, **options: Any)
     return pd.DataFrame(shown).reindex(columns=columns)
 
 
+def compare_table(models: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
+    """Every two models on the items that both have (thaicli_summary.compare), or one line that says there is one."""
+    lines = thaicli_summary.compare(models, on_shared=True)
+    return pd.DataFrame(lines or [{"a": name, "why": "no other leaf is named as against"} for name in models])
+
+
 def odd_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Rows with one of each outcome, tag count and refusal first, so that a short table shows what can happen."""
     seen: set[tuple[Any, ...]] = set()
@@ -208,4 +214,4 @@ def odd_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         kind = (row["outcome"], row["score_tags"] > 1, row["answer_tags"] > 0, row["tries"] > 1)
         (rest if kind in seen else first).append(row)
         seen.add(kind)
-    return first + rest
+    return first + thaicli_answer.by_theme(rest)

@@ -149,8 +149,8 @@ def sentences(rows: Rows) -> list[str]:
         if abs(paper - ok) > WORTH_TELLING:
             zero = sum(row["outcome"] in ZERO for row in (rows if name == "average" else of(rows, name)))
             told.append(
-                f"{name}: {paper:.2f} by the paper's rule, which counts {zero} without a verdict as zero, and {ok:.2f} "
-                "over the items that have a score; the difference is about the judge's replies, not about answers."
+                f"{name}: {paper:.2f} by the paper's rule, which counts {zero} items without a verdict as zero, and "
+                f"{ok:.2f} over the items that have a score; the difference is about the judge's replies, not the answers."
             )
     left = sum(paper_score(row) is None for row in rows)
     if left:
