@@ -213,6 +213,18 @@ def test_settings_that_cannot_be(tmp_path: Path, shots: int, tokens: int, senten
         mrc_answer.prepare(run, model="replay-mrc-answers", data=mrc.load(), shots=shots, max_new_tokens=tokens)
 
 
+def test_texts_of_other_data_are_shown_on_request_only(tmp_path: Path) -> None:
+    data = load(tmp_path, [flat()])
+    run = Run.open("mrc_answer", params={}, out_dir=str(tmp_path / "leaf"))
+    asking = mrc_answer.prepare(run, model="replay-mrc-answers", data=data)
+    row = asking.row(data.items[0], Reply("แพนเธอร์ส"), index=0, prompt="p")
+    for gallery in (False, True):
+        shown = mrc.table_of(data, gallery=gallery).to_string() + asking.example(gallery=gallery)
+        shown += mrc_answer.answer_table([row], data, gallery=gallery).to_string()
+        assert ("แพนเธอร์ส" in shown) is gallery and ("กี่แต้ม" in shown) is gallery and "q1" in shown
+    assert "แม่น้ำ" in mrc.table_of(mrc.load()).to_string()
+
+
 def test_an_answer_is_what_follows_the_thoughts(tmp_path: Path) -> None:
     run = Run.open("mrc_answer", params={}, out_dir=str(tmp_path))
     found = mrc_answer.prepare(run, model="replay-mrc-answers", data=mrc.load())

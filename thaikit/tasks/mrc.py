@@ -24,6 +24,7 @@ from thaikit.tasks.h6 import blank
 from thaikit.tasks.load import Row, decoded, pick, read_file, read_source, shorten, subset
 
 SAMPLES = "mrc-samples"
+DASH = "–"  # stands for a text that is not shown
 COLUMNS = {"id": ("id", "question_id"), "question": ("question",), "context": ("context",), "title": ("title",),
            "answers": ("answers", "references", "reference")}  # fmt: skip
 
@@ -90,7 +91,7 @@ class MrcData:
         return pd.DataFrame(self.files).assign(sha256=lambda frame: frame["sha256"].str[:12])
 
     def audit_table(self) -> pd.DataFrame:
-        """How often what cannot be seen, and what looks alike, occurs in passages, questions and references."""
+        """How often what cannot be seen, and what looks alike, occurs in the texts."""
         return pd.DataFrame([{"what": name, "count": count} for name, count in self.audit.items() if count])
 
     def facts(self) -> dict[str, Any]:
@@ -135,9 +136,6 @@ def load(tasks: str = SAMPLES, *, data: str = "", limit: int = 0, allow_size_mis
     chosen = tuple(items[:limit] if limit else items)
     place = data or found.data
     return MrcData(found.name, place, chosen, exemplar, tuple(files), len(items), found.expected_rows, odd(chosen))
-
-
-# ---------------------------------------------------------------------------------------------- rows to items
 
 
 def questions(row: Row) -> Iterator[Row]:
@@ -281,24 +279,22 @@ def first_object(path: Path, name: str) -> Mapping[str, Any]:
 
 
 def odd(items: Sequence[MrcItem]) -> dict[str, int]:
-    """How often the faults of `text.audit` occur in the items' texts, and how many items have more than one reference
-    or a reference that the passage holds more than once."""
+    """How often the faults of `text.audit` occur, and how many items have several references, or one that the passage
+    holds more than once."""
     total: Counter[str] = Counter()
     for context in dict.fromkeys(item.context for item in items):
         total.update(text.audit(context))
-    for item in items:
-        for one in (item.question, *item.references):
-            total.update(text.audit(one))
-    several = sum(len(item.references) > 1 for item in items)
+    for one in (one for item in items for one in (item.question, *item.references)):
+        total.update(text.audit(one))
     twice = sum(any(item.context.count(one) > 1 for one in item.references) for item in items)
+    several = sum(len(item.references) > 1 for item in items)
     return {**total, "several_references": several, "reference_more_than_once": twice}
 
 
-def table_of(items: Sequence[MrcItem], *, first: int = 6) -> pd.DataFrame:
-    """The first items as a person reads them."""
-    lines = [
-        {"id": item.id, "question": item.question, "references": " / ".join(item.references),
-         "passage": item.context[:80]}
-        for item in items[:first]
-    ]  # fmt: skip
-    return pd.DataFrame(lines)
+def table_of(data: MrcData, *, gallery: bool = False, first: int = 6) -> pd.DataFrame:
+    """The first items as a person reads them; the texts of other data than the samples only with `gallery`, since test
+    rows that stand in shared pages end up in training data."""
+    keep = data.shipped or gallery
+    lines = [(item.id, item.question, " / ".join(item.references), item.context[:80]) for item in data.items[:first]]
+    hidden = [(line[0], *(line[1:] if keep else [DASH] * 3)) for line in lines]
+    return pd.DataFrame(hidden, columns=["id", "question", "references", "passage"])

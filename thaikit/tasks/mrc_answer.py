@@ -17,7 +17,7 @@ from thaikit.chat import OUTCOMES, Ask, Prompt, Reply, Sampling
 from thaikit.records import Run
 from thaikit.shapes import PromptEntry, answer_prompt
 from thaikit.tasks.items import digest
-from thaikit.tasks.mrc import Exemplar, MrcData, MrcItem
+from thaikit.tasks.mrc import DASH, Exemplar, MrcData, MrcItem
 
 LIMIT_HIT_ALLOWED = 0.01  # Thai needs two to four times the tokens of English: a small limit cuts answers off
 
@@ -88,9 +88,13 @@ class Answering:
         """The prompt of an item, with the worked example where there is one."""
         return render(self.prompt, item, self.data.exemplar if self.shots else None)
 
-    def example(self) -> str:
-        """The first item's whole prompt, as it is sent or as its turns."""
-        prompt = self.ask_of(self.data.items[0])
+    def example(self, *, gallery: bool = False) -> str:
+        """The first item's whole prompt, as it is sent or as its turns; for other data than the samples only with
+        `gallery`, else with its places unfilled."""
+        item = self.data.items[0]
+        if not self.data.shipped and not gallery:
+            item = MrcItem(item.id, "", "{context}", "{question}", item.references)
+        prompt = self.ask_of(item)
         if isinstance(prompt, str):
             return prompt
         return "\n\n".join(f"[{turn['role']}]\n{turn['content']}" for turn in prompt)
@@ -196,8 +200,13 @@ def warnings(rows: Sequence[Mapping[str, Any]], *, max_new_tokens: int) -> list[
     return said
 
 
-def answer_table(rows: Sequence[Mapping[str, Any]], *, first: int = 8) -> pd.DataFrame:
-    """The first answers as a person reads them."""
-    keys = ("id", "question", "references", "answer", "outcome", "new_tokens")
-    shown = [{key: row[key] for key in keys} for row in list(rows)[:first]]
-    return pd.DataFrame([{**row, "references": " / ".join(row["references"])} for row in shown])
+def answer_table(
+    rows: Sequence[Mapping[str, Any]], data: MrcData, *, gallery: bool = False, first: int = 8
+) -> pd.DataFrame:
+    """The first answers as a person reads them; texts of other data than the samples only with `gallery`."""
+    lines = []
+    for row in list(rows)[:first]:
+        texts = {"question": row["question"], "references": " / ".join(row["references"]), "answer": row["answer"]}
+        shown = texts if data.shipped or gallery else dict.fromkeys(texts, DASH)
+        lines.append({"id": row["id"], **shown, "outcome": row["outcome"], "new_tokens": row["new_tokens"]})
+    return pd.DataFrame(lines)

@@ -19,6 +19,7 @@ from thaikit import ThaikitError, f1, params, published, records, text
 from thaikit.records import Run, finite, write_atomic
 from thaikit.stats import Estimate, clustered_interval
 from thaikit.tasks import mrc_read
+from thaikit.tasks.mrc import DASH
 from thaikit.tasks.mrc_read import Answers
 
 MEASURES = ("em", "f1", "recall")
@@ -38,6 +39,11 @@ class Scoring:
     def several(self) -> bool:
         """Whether answers of more than one model, set or number of shots are scored."""
         return len(self.sets) > 1
+
+    @property
+    def shipped(self) -> bool:
+        """Whether all answers are to the bundled samples, whose texts may always be shown."""
+        return all(one.shipped for one in self.sets)
 
     def overview(self) -> pd.DataFrame:
         """A row for each set of answers: whose, where from, how many, how many of each outcome, empty ones."""
@@ -223,11 +229,12 @@ def published_table_2() -> pd.DataFrame:
     return wide.rename_axis(columns=None).rename_axis("model").reset_index()
 
 
-def item_table(rows: Sequence[Mapping[str, Any]], *, first: int = 8) -> pd.DataFrame:
-    """The first answers with their references and, under every rule, their F1 in percent."""
+def item_table(rows: Sequence[Mapping[str, Any]], *, texts: bool, first: int = 8) -> pd.DataFrame:
+    """The first answers with, under every rule, their F1 in percent; `texts` shows references and answers too."""
     lines = []
     for row in list(rows)[:first]:
         each = {rule: math.nan if row["score"] is None else 100 * row[f"{rule}_f1"] for rule in f1.RULES}
-        told = {"id": row["id"], "references": " / ".join(row["references"]), "answer": row["answer"][:160]}
-        lines.append({**told, "outcome": row["answer_outcome"], **each})
+        told = {"references": " / ".join(row["references"]), "answer": row["answer"][:160]}
+        shown = told if texts else dict.fromkeys(told, DASH)
+        lines.append({"id": row["id"], **shown, "outcome": row["answer_outcome"], **each})
     return pd.DataFrame(lines)
