@@ -19,7 +19,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from thaikit import ThaikitError, figures, records, report_items, report_parts
+from thaikit import ThaikitError, figures, records, report_items, report_parts, report_thaicli
 from thaikit.records import Leaf, Run, leaves, write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -36,9 +36,9 @@ def suite_folder(suite: str) -> Path:
 
 
 def found_leaves(suite_dir: Path | str) -> list[Leaf]:
-    """The closed Thai-H6 leaves of a suite folder; ThaikitError where there is none."""
+    """The closed Thai-H6 leaves of a suite folder; ThaikitError where there is nothing to report at all."""
     found = leaves(suite_dir, stage="thai_h6")
-    if not found:
+    if not found and not report_thaicli.found_leaves(suite_dir):
         raise ThaikitError(f"{suite_dir}: no closed leaf thai_h6/<model>/run.json in it; run 10_thai_h6 first")
     return found
 
@@ -46,7 +46,7 @@ def found_leaves(suite_dir: Path | str) -> list[Leaf]:
 def build(
     suite_dir: Path | str, *, out_path: Path | str, title: str = "", gallery: bool = False, show_sensitive: bool = False
 ) -> Path:
-    """Write the report of a suite's closed Thai-H6 leaves to `out_path`, whole or not at all; returns the path.
+    """Write the report of a suite's closed leaves to `out_path`, whole or not at all; returns the path.
 
     Item texts are shown for the shipped samples; for other data only with `gallery`. Rows marked `sensitive` only with
     `show_sensitive`. Every text is escaped, and characters that cannot be seen are written out. ThaikitError where the
@@ -58,13 +58,14 @@ def build(
     sections = [section(group) for group in report_parts.groups(found)]
     shown = [leaf for leaf in found if report_items.may_show(leaf, gallery=gallery)]
     page = environment().get_template("report.html.j2").render(
-        title=title or "Thai-H6 report",
+        title=title or ("Thai-H6 report" if found else "ThaiCLI report"),
         font=Markup(base64.b64encode(figures.thai_font().read_bytes()).decode()),
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         notices=notices(found),
-        loud=loud(found),
+        loud=[*loud(found), *report_thaicli.drift_notices(suite)],
         sections=sections,
-        provenance=[report_items.provenance(leaf, suite) for leaf in found],
+        thaicli=thaicli(suite, gallery=gallery, sensitive=show_sensitive),
+        provenance=[report_items.provenance(leaf, suite) for leaf in [*found, *report_thaicli.found_leaves(suite)]],
         gallery=[{"model": leaf.name, "tasks": report_items.gallery(leaf, sensitive=show_sensitive)} for leaf in shown],
         hidden=[leaf.name for leaf in found if leaf not in shown],
         limit_allowed=report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0),
@@ -76,7 +77,8 @@ def build(
 
 def all_scores(groups: Sequence[report_parts.Group]) -> pd.DataFrame:
     """The scores of all groups below each other, in percent and full precision."""
-    return pd.concat([report_parts.score_frame(group) for group in groups], ignore_index=True)
+    frames = [report_parts.score_frame(group) for group in groups]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def write(
@@ -109,6 +111,12 @@ def section(group: report_parts.Group) -> dict[str, Any]:
         "comparisons": report_parts.comparisons(group), "metrics": report_parts.metric_tables(group),
         "generated": report_parts.generated_table(group), "counts": report_parts.count_table(group),
     }  # fmt: skip
+
+
+def thaicli(suite: Path, *, gallery: bool, sensitive: bool) -> list[dict[str, Any]]:
+    """The ThaiCLI parts, their figures as data addresses."""
+    parts = report_thaicli.sections(suite, gallery=gallery, sensitive=sensitive)
+    return [part | {"figures": [(model, png_uri(figure)) for model, figure in part["figures"]]} for part in parts]
 
 
 def png_uri(figure: Figure) -> Markup:

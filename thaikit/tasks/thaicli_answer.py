@@ -15,6 +15,7 @@ import pandas as pd
 
 from thaikit import ThaikitError, chat, money, reading, records
 from thaikit.chat import OUTCOMES, Ask, Reply, Sampling
+from thaikit.embedded import EMBEDDED
 from thaikit.records import Run
 from thaikit.tasks import thaicli
 from thaikit.tasks.items import digest
@@ -45,8 +46,9 @@ class Answering:
 
     @property
     def plain(self) -> bool:
-        """Whether the model has no chat template and gets the plain form."""
-        return not getattr(self.model, "chat", True)
+        """Whether the model has no chat template of its own and gets the plain form."""
+        weights = getattr(self.model, "model", None)
+        return not self.model.chat or (weights is not None and not own_template(weights))
 
     @property
     def sampling(self) -> Sampling:
@@ -108,6 +110,16 @@ class Answering:
             prompt_form="plain" if self.plain else "chat",
             **self.data.facts(),
         )
+
+
+def own_template(model: Any) -> bool:
+    """Whether local weights bring a chat template: recorded ones have none, nor those that the kit gave a template."""
+    loaded = getattr(model, "loaded", None)
+    if loaded is None or not loaded.tokenizer.chat_template:
+        return False
+    kind, _, name = loaded.entry.source.partition(":")
+    given = kind == "embedded" and name in EMBEDDED and EMBEDDED[name].chat_template
+    return not given or bool(loaded.entry.chat_template)
 
 
 def facts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 from thaikit import ThaikitError, asking, params, records, stats
-from thaikit.embedded import EMBEDDED
 from thaikit.encoding import Encoded
 from thaikit.records import Run
 from thaikit.shapes import FORMATS, THEMES
@@ -19,7 +18,7 @@ from thaikit.tasks import thaicli_answer
 from thaikit.tasks.items import digest
 from thaikit.tasks.labels import PROFILES
 from thaikit.tasks.thaicli import CliData, CliItem
-from thaikit.tasks.thaicli_answer import PLAIN, by_theme  # noqa: F401 - by_theme is part of this API
+from thaikit.tasks.thaicli_answer import PLAIN, by_theme, own_template  # noqa: F401 - by_theme is part of this API
 
 PROFILE = PROFILES["thai-h6"]
 ANSWERS = ("chosen", "rejected")
@@ -131,16 +130,6 @@ class Preferring:
             prompt_form="chat" if self.chat else "plain", profile=PROFILE.name,
             cells=cells(rows), **self.data.facts(),
         )  # fmt: skip
-
-
-def own_template(model: Any) -> bool:
-    """Whether a model brings a chat template: a recorded one has none, nor has one that the kit gave its template."""
-    loaded = getattr(model, "loaded", None)
-    if loaded is None or not loaded.tokenizer.chat_template:
-        return False
-    kind, _, name = loaded.entry.source.partition(":")
-    given = kind == "embedded" and name in EMBEDDED and EMBEDDED[name].chat_template
-    return not given or bool(loaded.entry.chat_template)
 
 
 def headline(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -144,13 +144,15 @@ def sentences(rows: Rows) -> list[str]:
     """What must be said in words: zeros that move the mean, and items left out."""
     told = []
     found = headline(rows)
+    if not found["ok"]:
+        told.append(f"No item has a score: none of the judge's replies to {len(rows)} items holds a verdict.")
     for name in ("average", *FORMATS):
         paper, ok = found[name]["value"], found[f"{name}_ok"]["value"]
         if abs(paper - ok) > WORTH_TELLING:
             zero = sum(row["outcome"] in ZERO for row in (rows if name == "average" else of(rows, name)))
             told.append(
                 f"{name}: {paper:.2f} by the paper's rule, which counts {zero} items without a verdict as zero, and "
-                f"{ok:.2f} over the items that have a score; the difference is about the judge's replies, not the answers."
+                f"{ok:.2f} over the items that have a score; the difference lies in the replies, not the answers."
             )
     left = sum(paper_score(row) is None for row in rows)
     if left:
