@@ -267,6 +267,8 @@ def test_the_question_is_the_only_turn_or_the_plain_form(tmp_path: Path) -> None
     assert answering.prompt(item) == f"คำถาม: {item.question}\nคำตอบ:" and answering.sampling.stops
     row = answering.row(item, Reply("", "stop", "refused", refusal="No."), index=0, prompt=answering.prompt(item))
     assert (row["answer"], row["outcome"], row["prompt_form"]) == ("No.", "refused", "plain")
+    row = answering.row(item, Reply(" ใช่\nคำถาม: ต่อ", "stop"), index=0, prompt=answering.prompt(item))
+    assert row["answer"] == " ใช่"
 
 
 def test_texts_are_shown_by_the_rule() -> None:

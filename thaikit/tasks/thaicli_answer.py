@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from thaikit import ThaikitError, chat, money, reading, records
+from thaikit import ThaikitError, chat, extract, money, reading, records
 from thaikit.chat import OUTCOMES, Ask, Reply, Sampling
 from thaikit.embedded import EMBEDDED
 from thaikit.records import Run
@@ -88,7 +88,7 @@ class Answering:
 
     def row(self, item: CliItem, reply: Reply, *, index: int, prompt: chat.Prompt) -> dict[str, Any]:
         """One answer with its outcome. A server's refusal is the answer where no other text came."""
-        text = reply.text or reply.refusal
+        text = extract.cut_at_stops(reply.text, self.sampling.stops) or reply.refusal
         told = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, sort_keys=True)
         return {
             **item.fields(), "index": index, "task": "thaicli", "answer": text, "outcome": reply.outcome,
