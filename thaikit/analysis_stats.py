@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -53,13 +53,21 @@ def newcombe(k1: int, n1: int, k2: int, n2: int) -> Estimate:
     Where both rest on the same items this is wider than a paired interval if the two agree more often than by chance.
     NaN and a reason where either has no items; ValueError unless 0 <= k <= n.
     """
-    a, b = wilson(k1, n1), wilson(k2, n2)
     if not (n1 and n2):
         return Estimate(math.nan, math.nan, math.nan, n1 + n2, "none: one side has no items")
-    difference = a.value - b.value
+    return replace(minus(wilson(k1, n1), wilson(k2, n2)), method="newcombe")
+
+
+def minus(a: Estimate, b: Estimate) -> Estimate:
+    """a - b of independent estimates, n summed: the limits' distances squared, summed and rooted (method of variance
+    estimates recovery, Zou and Donner 2008). NaN limits and the reason where either has no interval."""
+    value, n = a.value - b.value, a.n + b.n
+    bare = next((one for one in (a, b) if math.isnan(one.low) or math.isnan(one.high)), None)
+    if bare is not None:
+        return Estimate(value, math.nan, math.nan, n, bare.method)
     below = math.hypot(a.value - a.low, b.high - b.value)
     above = math.hypot(a.high - a.value, b.value - b.low)
-    return Estimate(difference, difference - below, difference + above, n1 + n2, "newcombe")
+    return Estimate(value, value - below, value + above, n, "mover")
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Estimate:

@@ -74,10 +74,10 @@ def tables() -> pd.DataFrame:
 
 @cache
 def models() -> pd.DataFrame:
-    """One line a model as the papers name it: paper, parameters in billions (NaN where not published), access (open or
-    closed weights), region (global, southeast-asia, thai), base family, release (of the first version of that name; a
-    year where the month is not told), partner (the model without specialisation that the paper sets it against),
-    params_file, note, specialised."""
+    """One line a model as the papers name it: short (for figures), paper, parameters in billions (NaN where not
+    published), access (open or closed weights), region (global, southeast-asia, thai), base family, release (of the
+    first version of that name; a year where the month is not told), partner (the model without specialisation that the
+    paper sets it against), params_file, note, specialised."""
     text = ("base", "release", "partner", "params_file", "note")
     frame = pd.read_csv(FOLDER / "models.csv", dtype=dict.fromkeys(text, str))
     frame[list(text)] = frame[list(text)].fillna("")
