@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 PARITY_ITEMS ?=
 VENV := $(ROOT)/.venv
 BIN := $(VENV)/bin
-.PHONY: demo test lab parity bench report replay
+.PHONY: demo test lab parity bench drill report replay
 .DEFAULT_GOAL := demo
 
 $(VENV)/.base: $(ROOT)/pyproject.toml
@@ -52,3 +52,7 @@ bench: $(VENV)/.test
 	cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
 	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/bench.yaml
 	@echo "Table: $(ROOT)/outputs/bench/benchmark/gemma3-270m/tables/benchmark.csv"
+
+# Faults, kills and money through the notebook that judges; KILLS=50 make drill is the long form.
+drill: $(VENV)/.test
+	cd "$(ROOT)/tests" && $(BIN)/python drill.py

@@ -275,10 +275,8 @@ def test_two_servers_of_one_suite_ask_each_request_once(tmp_path: Path) -> None:
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
         assert len(server.calls) == 30
-    assert (
-        len(found) == 2
-        and [reply.text for reply in found[0].values()].sort() == [reply.text for reply in found[1].values()].sort()
-    )
+    texts = [sorted(reply.text for reply in replies.values()) for replies in found]
+    assert len(texts) == 2 and texts[0] == texts[1]
     assert stored(tmp_path / "one") == stored(tmp_path / "two")
 
 
@@ -335,6 +333,16 @@ def test_every_server_file_of_the_kit_is_whole_and_without_prices() -> None:
     assert {one.source for one in closed if not one.inferred} == {"gpt-4o-2024-05-13"}
     assert {one.base_url.split("/")[2] for one in closed} == {
         "api.openai.com", "generativelanguage.googleapis.com", "api.anthropic.com"}  # fmt: skip
+
+
+def test_half_an_emoji_passes_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fault_server
+
+    monkeypatch.setattr(fault_server, "text_of", lambda prompt: "ก\ud83d")
+    turns = ({"role": "user", "content": "ตอบ \ud83d"},)
+    with serving() as server:
+        replies = ask_all(open_server("judge", entry(server.url)), [Ask("a", "\ud83d"), Ask("b", turns)], tmp_path)
+    assert {reply.text for reply in replies.values()} == {"ก\ud83d"}
 
 
 def test_odd_bodies_are_read_or_called_broken(tmp_path: Path) -> None:

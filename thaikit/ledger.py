@@ -130,7 +130,7 @@ class Ledger:
         A reply that is there comes back if it is `usable`; else it is asked for anew. A request whose process died is
         taken over, and the repeat is in the journal.
         """
-        now = time.time()
+        now, item = time.time(), storable(item)
         with self.transaction() as sql:
             found = sql.execute(
                 "SELECT state, owner, expires, orphan, reply FROM requests WHERE key = ?", (key,)
@@ -161,7 +161,7 @@ class Ledger:
 
         Where the try took longer than it said, and another process has taken the request, only the money counts.
         """
-        text = None if reply is None else json.dumps(reply, ensure_ascii=False)
+        text = None if reply is None else storable(json.dumps(reply, ensure_ascii=False))
         with self.transaction() as sql:
             sql.execute(
                 "UPDATE requests SET state = ?, owner = NULL, bound = 0, reply = ? WHERE key = ? AND owner = ?",
@@ -241,9 +241,13 @@ def note(
     sql: sqlite3.Connection, event: str, key: str, model: str = "", item: str = "", *, usd: float = 0.0, told: str = ""
 ) -> None:
     """One row of the journal."""
-    sql.execute(
-        "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (time.time(), event, key, model, item, me(), usd, told)
-    )
+    row = (time.time(), event, key, model, item, me(), usd, storable(told))
+    sql.execute("INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def storable(text: str) -> str:
+    """The text with half a surrogate pair, which a cut emoji leaves and SQLite refuses, as its JSON escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def me() -> str:
