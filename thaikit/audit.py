@@ -165,13 +165,18 @@ def evidence(claim: Claim, book: Book) -> str:
         heads = list(dict.fromkeys((c.table, c.column) for c in found))
         told = [
             f"{place(table)}, {column}: "
-            + ", ".join(f"{c.row} {book.printed[c]}" for c in found if (c.table, c.column) == (table, column))
+            + ", ".join(f"{c.row} {short(book.printed[c])}" for c in found if (c.table, c.column) == (table, column))
             for table, column in heads
         ]
     else:
         told = [summary([c for c in found if fits(c, chosen, book)]) for chosen in claim.picks if not chosen.names]
     told += [f"{place(chosen.table)}, its row names" for chosen in claim.picks if chosen.names]
     return "; ".join(part for part in told if part)
+
+
+def short(text: str) -> str:
+    """A number as printed; one of other results, which have more digits, rounded."""
+    return text if len(text.partition(".")[2]) <= 4 else f"{float(text):.2f}"
 
 
 def summary(found: Sequence[Cell]) -> str:

@@ -171,7 +171,7 @@ CLAIMS: tuple[Claim, ...] = (
       picks=(pick("wangchan.text", rows=["long preferred", "short preferred", "ties", "questions on length"]),)),
     C("mrc-18", section="3.4", statement="humans prefer longer answers over short ones",
       test="exact two-sided sign test without ties, Wilson's interval of the share", check=longer_preferred,
-      picks=(pick("wangchan.text", rows=["long preferred", "short preferred"]),), generic=True),
+      picks=(pick("wangchan.text", rows=["long preferred", "short preferred"]),)),
     C("mrc-19", section="4", statement="optimizing for Q2 may come with the risk of a higher Q3",
       test="Spearman of Table 5's counts over models, exact p over all orders", picks=(pick(T5, "q2", "q3"),),
       check=partial(helpful_and, column="q3"), generic=True),

@@ -65,8 +65,10 @@ def leaf_model(leaf: Leaf) -> str:
 def is_ranked(leaf: Leaf) -> bool:
     """Whether a leaf's numbers may stand beside published ones in a statistic over models."""
     given = leaf.run.get("params", {})
-    rehearses = (leaf.run.get("model") or {}).get("rehearsal") or entry_of(leaf_model(leaf)).get("rehearsal")
-    return not (rehearses or given.get("limit") or "samples" in f"{given.get('tasks', '')} {given.get('data', '')}")
+    described = [leaf.run.get(key) or {} for key in ("model", "judge_model")] + [entry_of(leaf_model(leaf))]
+    part = given.get("limit") or leaf.run.get("unanswered")
+    samples = "samples" in f"{given.get('tasks', '')} {given.get('data', '')}"
+    return not (any(one.get("rehearsal") for one in described) or part or samples)
 
 
 def entry_of(model: str) -> dict[str, Any]:
