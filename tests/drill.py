@@ -146,7 +146,7 @@ def drill_endings(base: Path) -> None:
 def drill_kills(base: Path, wanted: dict[str, dict[str, Any]], kills: int) -> None:
     """SIGKILL of notebook and kernel at random moments: nothing lost, nothing paid twice, each repeat logged."""
     rng, snapshots, flying, survived = random.Random(7), [], 0, 0
-    with server(delay=0.25) as url:
+    with server(delay=0.25, echo_key=True) as url:
         folder = workspace(base / "killed", url, concurrency_start=4, concurrency_max=4)
         for n in range(kills):
             process, before = begin(folder, "leaf"), len(calls(url))
