@@ -22,7 +22,7 @@ from thaikit.leaves import Leaf, State, leaves, partial, read_leaf, state_of, st
 from thaikit.rowlog import RowLog, drop_torn_line, finite, read_rows, write_atomic  # noqa: F401 - part of this API
 
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "numpy", "pandas", "pyarrow", "pythainlp")
-OPERATIONAL = ("out_dir", "batch_size", "max_cost")  # they cannot change a row, so they are no part of a leaf's input hash
+OPERATIONAL = ("out_dir", "batch_size", "max_cost")  # they cannot change a row: no part of the input hash
 LISTS = ("token_logprobs", "mc1_token_logprobs")  # per-token lists stay in the JSONL; Parquet is for analyses
 
 
