@@ -62,3 +62,9 @@ def size_table() -> pd.DataFrame:
     made = sizes.assign(fitting=sizes["sizes"].map(len), only=pd.array(only, dtype="Int64"))
     return made.assign(more_listed=made["listed"] - made["only"])[["task", "listed", "fitting", "only", "more_listed",
                                                                     "why"]]  # fmt: skip
+
+
+def headline(frame: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """How many statements have each verdict, `value` of `n`, for run.json."""
+    found = frame["verdict"].value_counts()
+    return {str(verdict): {"value": int(count), "n": len(frame)} for verdict, count in found.items()}

@@ -35,7 +35,7 @@ def size_figure(frame: pd.DataFrame, slopes: pd.DataFrame) -> Figure:
         rows = pick(frame, benchmark, "average")
         draw_sizes(axes, rows, slope_of(slopes, benchmark, "average"))
         axes.set_ylabel(f"{benchmark}, average ({unit})")
-        axes.margins(x=0.12, y=0.16)
+        axes.margins(x=0.14, y=0.16)
         colours = [colour_of(special) for special in rows["specialised"]]
         drawn = [line for line in axes.lines if line.get_label() in (LINE, INTERVAL)]
         label_points(axes, list(rows["parameters"]), list(rows["value"]), list(rows["short"]), colours=colours,

@@ -193,7 +193,8 @@ def formats_figure(gaps: pd.DataFrame) -> Figure:
     quiet(axes, "x")
     marks = [(f"{named('factoid')}", GREY, "o", GREY), (f"{named('instruction')}", GREY, "v", GREY),
              ("closed API", CLOSED, "s", CLOSED), ("open model", OPEN, "s", OPEN)]  # fmt: skip
-    keys(figure, marks)
+    own = (gaps["source"] == "own").any()
+    keys(figure, [*marks, *([("own result", GREY, "o", "white")] if own else [])])
     return figure
 
 

@@ -61,7 +61,7 @@ def place_one(
         for across, up, dx, dy in SIDES:
             note.set(ha=across, va=up, position=(ring * dx, ring * dy))
             box = note.get_window_extent()
-            cost = sum(overlap(box, other) for other in taken) + 4 * outside(box, frame)
+            cost = sum(overlap(box, other) for other in taken) + 20 * outside(box, frame)
             cost += FOREIGN * sum(away(box, other) < away(box, here) for other in others)
             if best is None or cost < best[0] - 1e-9:
                 best = (cost, ring, across, up, dx, dy)
