@@ -1,8 +1,8 @@
 """Time and peak memory when the items double: python tests/doubling.py [--items 500] [--model gemma3-270m]
 
-Sample questions of ARC, repeated with changed numbers, through reading, encoding, scoring and rows on disk; each size
-in a process of its own, so that each has its own peak. Exits with 1 where twice the items take more than 2.3 times as
-long, or the peak grows by more than a tenth.
+Sample sentences of Winogrande, repeated with changed numbers, through reading, encoding, scoring and rows on disk; each
+size in a process of its own, so that each has its own peak. Exits with 1 where twice the items take more than 2.3 times
+as long, or the peak grows by more than a tenth.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ from thaikit.tasks.build import build
 
 
 def rows(count: int) -> list[dict]:
-    """ARC rows that repeat the bundled ones, each with a number of its own."""
-    path = params.expand("samples:thai_h6/arc/test.jsonl", base=Path())
+    """Winogrande rows that repeat the bundled ones, each with a number of its own."""
+    path = params.expand("samples:thai_h6/winogrande/validation.jsonl", base=Path())
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    field = "th_question" if "th_question" in found[0] else "question"
+    field = "th_sentence" if "th_sentence" in found[0] else "sentence"
 
     def changed(n: int) -> dict:
         row = found[n % len(found)]
-        return {**row, "id": f"{row['id']}-{n}", field: f"(ข้อ {n + 1}) " + re.sub(r"\d", str(n % 10), row[field])}
+        return {
+            **row,
+            "qID": f"{row.get('qID', '')}-{n}",
+            field: f"(ข้อ {n + 1}) " + re.sub(r"\d", str(n % 10), row[field]),
+        }
 
     return [changed(n) for n in range(count)]
 
@@ -43,12 +47,12 @@ def once(model: str, items: int) -> None:
     asked.choose("tree")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pool = params.expand("samples:thai_h6/arc/exemplars.jsonl", base=Path())
+        pool = params.expand("samples:thai_h6/winogrande/train.jsonl", base=Path())
         write_jsonl(folder / "test.jsonl", rows(items))
         (folder / "train.jsonl").write_text(pool.read_text(encoding="utf-8"), encoding="utf-8")
-        found = params.TaskSet.model_validate({"name": "doubling", "tasks": {"arc": spec_of("arc", 5)}})
+        found = params.TaskSet.model_validate({"name": "doubling", "tasks": {"winogrande": spec_of("winogrande", 5)}})
         begun = time.monotonic()
-        told = ask(build("arc", found, folder), asked, folder / "rows.jsonl")
+        told = ask(build("winogrande", found, folder), asked, folder / "rows.jsonl")
         seconds = time.monotonic() - begun
     assert len(told) == items
     print(json.dumps({"seconds": seconds, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
