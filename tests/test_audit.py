@@ -272,7 +272,8 @@ def test_what_the_tables_contradict_comes_out_as_such(found: dict[str, audit.Fin
 def others(text: str) -> list[str]:
     """The number moved a little and far, both ways, with as many decimals."""
     digits, value = len(text.partition(".")[2]), float(text)
-    moved = (value + 10.0**-digits, value - 30, value + 30, value - 3, value + 3, 0.75 * value, 1.35 * value, 3 * value, 0.0, 100.0)
+    added = (10.0**-digits, -30, 30, -3, 3)
+    moved = (*(value + step for step in added), 0.75 * value, 1.35 * value, 3 * value, 0.0, 100.0)
     return [f"{max(0.0, number):.{digits}f}" for number in moved]
 
 
