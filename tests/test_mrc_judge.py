@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,10 +13,10 @@ import pytest
 
 from thaikit import ThaikitError, params, verdicts
 from thaikit.chat import Ask, Kept, Reply
-from thaikit.records import read_rows
+from thaikit.records import Run, read_rows
 from thaikit.rowlog import RowLog
 from thaikit.shapes import PromptEntry
-from thaikit.tasks import mrc_judge, mrc_verdicts
+from thaikit.tasks import mrc_judge, mrc_judging, mrc_verdicts
 from thaikit.tasks.mrc_judge import Answered, MrcJudge, judge_all, read_replies
 
 CRITERIA = (
@@ -257,3 +258,15 @@ def test_the_bundled_replies_hold_every_outcome() -> None:
     rows = read(read_rows(params.expand("samples:mrc/judge_replies.jsonl", base=Path())))
     assert {"ok", "unreadable", "refused", "filtered", "truncated"} <= {row["outcome"] for row in rows}
     assert len(rows) > 60 and max(row["tries"] for row in rows) == 17
+
+
+def test_texts_of_other_data_stay_out_of_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    row = {"id": "1", "references": "ก", "context": "บริบทลับ ก", "question": "ถามลับ", "predictions": "ตอบลับ"}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    run = Run.open("mrc_judge", params={"answers": str(path)}, out_dir=str(tmp_path / "leaf"))
+    judging = mrc_judging.start(run, judge="mrc-gpt-4")
+    assert "ลับ" not in judging.conversation() and "ลับ" in judging.conversation(gallery=True)
+    assert "{prediction_answer}" in judging.conversation()
+    made = [mrc_judge.judgement(case, [Reply(GOOD)], index=0, rule="numbered", judge="j") for case in judging.answers]
+    assert "reply" not in mrc_verdicts.item_table(made) and "reply" in mrc_verdicts.item_table(made, texts=True)

@@ -12,7 +12,7 @@ import pytest
 from thaikit import agreement
 from thaikit.records import Run
 from thaikit.rowlog import read_rows
-from thaikit.tasks import annotations, judge_people, judge_tables, mrc_verdicts
+from thaikit.tasks import annotations, judge_people, judge_tables, mrc_judging, mrc_verdicts
 from thaikit.tasks.annotations import Label
 
 DATA = os.environ.get("THAIKIT_REAL_DATA", "")
@@ -26,7 +26,7 @@ pytestmark = [
 def test_gpt_4s_fifty_replies(tmp_path: Path, rule: str) -> None:
     given = {"judgements": f"{DATA}/wangchanx_mrc_eval/gpt4_judged.jsonl", "reply_column": "model_gpt4", "rule": rule}
     run = Run.open("mrc_judge", params=given, out_dir=str(tmp_path / "leaf"))
-    judging = mrc_verdicts.start(run, judge="replay-mrc-judge", **given)
+    judging = mrc_judging.start(run, judge="replay-mrc-judge", **given)
     rows = judging.score()
     assert mrc_verdicts.outcomes(rows) == {"ok": 50}
     table = mrc_verdicts.verdict_table(rows)

@@ -17,7 +17,7 @@ from thaikit.tasks import annotations, mrc_read
 from thaikit.tasks.annotations import Label, Labels
 from thaikit.tasks.load import Row, read_file
 from thaikit.tasks.mrc_judge import read_replies
-from thaikit.tasks.mrc_verdicts import answered, own
+from thaikit.tasks.mrc_judging import answered, own
 from thaikit.verdicts import QUESTIONS
 
 AGREE = {1: "agree", 0: "disagree"}

@@ -1,131 +1,22 @@
-"""Four verdicts an answer in a leaf: judged or read from a file, as counts with intervals, words and what it cost."""
+"""Four verdicts an answer as tables: counts with intervals, words, outcomes, what it cost."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from thaikit import ThaikitError, chat, f1, params, published, records, stats
-from thaikit.params import ModelEntry, expand
-from thaikit.records import Run, root
+from thaikit import params, published, stats
+from thaikit.params import ModelEntry
 from thaikit.stats import Estimate
-from thaikit.tasks import mrc_read
-from thaikit.tasks.load import read_file
-from thaikit.tasks.mrc_judge import Answered, MrcJudge, judge_all, read_replies
+from thaikit.tasks.mrc_judge import MrcJudge
 from thaikit.verdicts import QUESTIONS
 
 Rows = Sequence[Mapping[str, Any]]
 NO_TEXT = "none: the answers' texts are not known"
-
-
-@dataclass
-class Judging:
-    """The four questions on their way into a leaf: answers and a judge, or a file of replies (`judgements`)."""
-
-    run: Run
-    judge: MrcJudge
-    answers: Sequence[Answered]
-    judgements: Path | None = None
-    reply_column: str = "text"
-    max_cost: float = 0.0
-
-    @cached_property
-    def asked(self) -> Any:
-        """The judge's model, ready to be asked."""
-        shared = self.run.params.get("suite") or self.run.out_dir
-        return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, suite_dir=shared)
-
-    def conversation(self) -> str:
-        """What the judge gets about the first answer; "" where replies are read from a file."""
-        if self.judgements is not None or not self.answers:
-            return ""
-        return "\n\n".join(f"[{turn['role']}]\n{turn['content']}" for turn in self.judge.messages(self.answers[0]))
-
-    def score(self) -> list[dict[str, Any]]:
-        """One row an answer, in item order; every reply is on disk before it is read."""
-        if self.run.closed:
-            return records.read_rows(self.run.out_dir / "rows" / "judgements.jsonl")
-        log = self.run.log("judgements")
-        if self.judgements is None:
-            tell = records.ticker(f"{self.judge.name} four questions")
-            judge_all(self.judge, self.answers, self.asked, replies=self.run.log("replies"), log=log, tell=tell)
-        else:
-            cases = {key: case for case in self.answers for key in (case.id, case.item)}
-            rows, name = read_file(self.judgements, self.judgements.name), self.judgements.name
-            for row in read_replies(rows, cases, column=self.reply_column, rule=self.judge.entry.rule,
-                                    judge=self.judgements.stem, where=name):  # fmt: skip
-                if row["id"] not in log.ids:
-                    log.append(row)
-        return log.rows()
-
-    def finish(self, rows: Rows) -> dict[str, Any]:
-        """Close the leaf with each question's share of agreement; returns run.json. A reply that failed on the way
-        keeps the leaf open, to be asked for again, unless it was recorded so."""
-        if self.run.closed:
-            return self.run.record
-        lost = any(row["asked"] and row["outcome"] == "failed" for row in rows)
-        recorded = (
-            self.judgements is not None or params.load("models", self.judge.entry.model, ModelEntry).kind == "replay"
-        )
-        told = {"judgements": str(self.judgements)} if self.judgements else {"judge_model": self.asked.facts()}
-        return self.run.finish(
-            headline={"mrc_judge": headline(rows)},
-            accept_failed=recorded or not lost,
-            judge=self.judge.facts(), outcomes=outcomes(rows), faults=faults(rows), cost=cost(rows, self.judge),
-            models=list(dict.fromkeys(row["model"] for row in rows)), **told,
-        )  # fmt: skip
-
-
-def start(
-    run: Run, *, judge: str, judgements: str = "", reply_column: str = "text", rule: str = "", max_cost: float = 0.0
-) -> Judging:
-    """The judge file and the answers that the leaf's parameters lead to, read and checked; nobody is asked.
-
-    With `judgements` the answers are those that `answers` names, else the same file where it holds them too.
-    """
-    chosen = MrcJudge.read(judge)
-    if rule:
-        entry = params.changed(chosen.entry, {"rule": rule}, where="rule")
-        chosen = MrcJudge(chosen.name, entry, chosen.prompt).checked()
-    if not judgements:
-        return Judging(run, chosen, answered(mrc_read.find("mrc_judge", run.params)), max_cost=max_cost)
-    path = expand(judgements, base=root())
-    path = path / "rows" / "replies.jsonl" if path.is_dir() else path
-    if not path.is_file():
-        raise ThaikitError(f"judgements {judgements!r}: no such file; name a CSV or JSONL file with raw replies")
-    named = run.params.get("answers") or run.params.get("suite")
-    return Judging(
-        run, chosen, answered(mrc_read.find("mrc_judge", run.params) if named else own(path)), path, reply_column
-    )
-
-
-def own(path: Path) -> list[mrc_read.Answers]:
-    """The answers that a file of replies holds beside them; none where it has no such columns."""
-    first = next(iter(read_file(path, path.name)), {})
-    there = any(name in first for name in mrc_read.PREDICTIONS) and "references" in first
-    return [mrc_read.from_file(path)] if there else []
-
-
-def answered(found: Sequence[mrc_read.Answers]) -> list[Answered]:
-    """Answers as the judge needs them, with their words."""
-    cut, cases = f1.Segmenter(), []
-    for answers in found:
-        passages = mrc_read.passages(answers.rows)
-        for row, passage in zip(answers.rows, passages, strict=True):
-            words = float(cut.count(row["answer"])) if row["outcome"] not in mrc_read.NOT_SCORED else math.nan
-            cases.append(Answered(row["id"], answers.model, row["context"], row["question"], tuple(row["references"]),
-                                  row["answer"], passage, row["outcome"], words))  # fmt: skip
-    return cases
-
-
-# ------------------------------------------------------------------------------------------------ what it says
 
 
 def share(rows: Rows, question: str) -> Estimate:
@@ -266,15 +157,17 @@ def headline(rows: Rows) -> dict[str, Any]:
     return found | {"asked": len(rows), "ok": ok, "coverage": ok / len(rows) if rows else math.nan}
 
 
-def item_table(rows: Rows, *, first: int = 8) -> pd.DataFrame:
-    """Judgements as a person reads them, one of each outcome first: question, answer, the raw reply, what was read."""
+def item_table(rows: Rows, *, first: int = 8, texts: bool = False) -> pd.DataFrame:
+    """Judgements as a person reads them, one of each outcome first: what was read, and with `texts` the question, the
+    answer and the raw reply."""
     seen: set[tuple[str, str]] = set()
     ahead, rest = [], []
     for row in rows:
         kind = (row["outcome"], row["fault"])
         (rest if kind in seen else ahead).append(row)
         seen.add(kind)
-    columns = ["item", "model", "question", "answer", "reply", *QUESTIONS, "outcome", "fault", "tries"]
+    told = ["question", "answer", "reply"] if texts else []
+    columns = ["item", "model", *told, *QUESTIONS, "outcome", "fault", "tries"]
     return pd.DataFrame((ahead + rest)[:first]).reindex(columns=columns)
 
 
