@@ -26,6 +26,7 @@ from thaikit.server import Server, open_server
 
 KEY = "MARKER-KEY-0123456789-DO-NOT-STORE"
 SAMPLING = Sampling(max_tokens=64)
+CLOSED = ("gpt-4o-2024-05-13", "gpt-4-turbo", "gpt-4o-mini", "gpt-3.5-turbo", "gemini-pro", "claude-sonnet")
 FAST = {"timeout": 0.5, "backoff": 0.01, "attempts": 12, "api_key_env": "THAIKIT_TEST_KEY"}
 
 
@@ -328,11 +329,12 @@ def test_every_server_file_of_the_kit_is_whole_and_without_prices() -> None:
     folder = Path(params.__file__).parent.parent / "params" / "models"
     served = [params.load("models", path.stem, ModelEntry) for path in sorted(folder.glob("*.yaml"))]
     served = [one for one in served if one.kind == "openai"]
-    closed = [one for one in served if one.api_key_env]
-    assert len(closed) == 6 and len(served) > 6 and not any(one.priced or one.thb_rate for one in served)
-    assert {one.source for one in closed if not one.inferred} == {"gpt-4o-2024-05-13"}
-    assert {one.base_url.split("/")[2] for one in closed} == {
+    assert not any(one.priced or one.thb_rate for one in served), "prices ship empty"
+    closed = {name: params.load("models", name, ModelEntry) for name in CLOSED}
+    assert {name for name, one in closed.items() if not one.inferred} == {"gpt-4o-2024-05-13"}
+    assert {one.base_url.split("/")[2] for one in closed.values()} == {
         "api.openai.com", "generativelanguage.googleapis.com", "api.anthropic.com"}  # fmt: skip
+    assert all(one.api_key_env for one in closed.values()) and any(not one.api_key_env for one in served)
 
 
 def test_half_an_emoji_passes_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
