@@ -6,7 +6,7 @@ A reply is in the leaf's log before anybody uses it, and one that is there is ne
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -138,10 +138,13 @@ class Kept:
 
     def keep(self, ask: Ask, reply: Reply) -> None:
         """Put a reply on disk."""
-        self.log.append(reply_row(ask, reply, index=self.count))
-        self.count += 1
-        if reply.outcome != "failed":
-            self.known[ask.key] = reply
+        self.keep_all([(ask, reply)])
+
+    def keep_all(self, found: Sequence[tuple[Ask, Reply]]) -> None:
+        """Put replies that came together on disk, in one wait for it."""
+        self.log.extend([reply_row(ask, reply, index=self.count + place) for place, (ask, reply) in enumerate(found)])
+        self.count += len(found)
+        self.known.update({ask.key: reply for ask, reply in found if reply.outcome != "failed"})
 
     def replay(self, asks: Iterable[Ask], then: Then | None) -> Iterator[tuple[Ask, Reply | None]]:
         """Each request with its reply from the log, followed by the regenerations that it leads to; None where it has

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import queue
 import random
@@ -73,17 +74,17 @@ class Flow:
         bound = self.entry.dollars(tokens, self.sampling.max_tokens) if self.entry.priced else 0.0
         self.pace.put(Job(ask, name_of(self.entry, ask, body), body, bound))
 
-    def next(self) -> tuple[Ask, Reply] | None:
-        """The next reply, on disk by now; None where the run stopped (`stopped` says why) and nothing is under way."""
-        while True:
-            if self.stopped and self.pace.idle and self.results.empty():
-                return None
-            try:
-                got = self.results.get(timeout=0.2 if self.stopped else None)
-            except queue.Empty:
-                continue
-            if got is not None:
-                return got
+    def next(self) -> list[tuple[Ask, Reply]]:
+        """The replies that are there, in the ledger by now, at least one; none where the run stopped (`stopped` says
+        why) and nothing is under way."""
+        while not (self.stopped and self.pace.idle and self.results.empty()):
+            with contextlib.suppress(queue.Empty):
+                found = [self.results.get(timeout=0.2 if self.stopped else None)]
+                while not self.results.empty():
+                    found.append(self.results.get())
+                if got := [one for one in found if one is not None]:
+                    return got
+        return []
 
     def close(self) -> None:
         """Send nothing more. Requests under way end by themselves and reach the ledger, which they have paid for."""

@@ -143,12 +143,12 @@ class Server:
                 else:
                     open_now[ask.key] = [ask]
                     flow.put(ask)
-            got = flow.next() if open_now or flow.stopped else None
-            if got is None:
+            found = flow.next() if open_now or flow.stopped else []
+            if not found:
                 return
-            kept.keep(*got)
-            for same in open_now.pop(got[0].key):
-                yield same, got[1]
-                more = then(same, got[1]) if then is not None else None
+            kept.keep_all(found)
+            for ask, reply in [(one, reply) for first, reply in found for one in open_now.pop(first.key)]:
+                yield ask, reply
+                more = then(ask, reply) if then is not None else None
                 if more is not None:
                     sources.appendleft(kept.replay([more], then))
