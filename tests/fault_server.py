@@ -1,6 +1,6 @@
 """A real HTTP server on this machine that speaks chat completions and completions, and fails as told.
 
-Which fault a call meets is drawn from the seed, the request and the number of its call, so it does not depend on the
+Which fault a call meets is drawn from the seed, the prompt and the number of its call, so it does not depend on the
 order in which calls arrive. It counts every call. In a process of its own: python tests/fault_server.py '{"seed": 1}'
 prints its address; GET /calls answers with what it saw.
 """
@@ -239,7 +239,7 @@ class FaultServer(ThreadingHTTPServer):
             return prompt.split("[[")[1].split("]]")[0]
         if self.rows[request] >= self.plan.in_a_row:
             return "ok"
-        point = random.Random(f"{self.plan.seed}:{request}:{number}").random()
+        point = random.Random(f"{self.plan.seed}:{prompt}:{number}").random()
         for name, rate in self.plan.rates.items():
             if point < rate:
                 return name
