@@ -26,6 +26,7 @@ CRITERIA = (
     "The Answer Includes Information Not Found in the Context.",
 )
 GOOD = "1. Agree\n2. Disagree\n3. Disagree\n4. Agree"
+REST = "\n2. Disagree\n3. Disagree\n4. Agree"
 FOUR = (True, False, False, True)
 
 
@@ -89,6 +90,8 @@ def test_all_places_are_filled_at_once() -> None:
         "| 1 | Agree |\n| 2 | Disagree |\n| 3 | Disagree |\n| 4 | Agree |",
         "<think>1. Disagree 2. Agree</think>\n" + GOOD,
         "1. Agree\nIt costs 3.5 baht, 2. percent\n2. Disagree\n3. Disagree\n4. Agree\n5. Agree",
+        '1. "Agree"\n2. Verdict: “Disagree, beside the point”\n3. Helpful - "Disagree"\n4. Agree; it says "a "b" c".',
+        '1. Agree. The answer "12" does not agree with "13".\n2. Disagree\n3. Disagree, 5" wide.\n4. Agree',
         "1. first\n2. second\n3. third\n4. fourth\n\n" + GOOD,
     ],
 )
@@ -110,6 +113,17 @@ def test_verdicts_by_criterion(text: str) -> None:
         ("1. Neither Agree nor Disagree\n2. Agree\n3. Agree\n4. Agree", "criterion 1 has no single verdict"),
         ("1. Agree/Disagree\n2. Agree\n3. Agree\n4. Agree", "criterion 1 has no verdict"),
         ("<think>" + GOOD, "a thought block that never ends"),
+        ("1. I don't Agree" + REST, "criterion 1 has no single verdict"),
+        ("1. I don’t agree" + REST, "criterion 1 has no single verdict"),
+        ("1. I cannot Agree" + REST, "criterion 1 has no single verdict"),
+        ("1. I do **not** Agree" + REST, "criterion 1 has no single verdict"),
+        ("1. I do not\nAgree" + REST, "criterion 1 has no single verdict"),
+        ("1. Disagree or Agree?" + REST, "criterion 1 has no verdict"),
+        ("1. Agree? No." + REST, "criterion 1 has no verdict"),
+        ('1. The answer says "Agree".' + REST, "criterion 1 has no verdict"),
+        ("1. The answer says “no.\nAgree”." + REST, "criterion 1 has no verdict"),
+        ('1. Prediction Answer: "Agree"' + REST, "criterion 1 has no verdict"),
+        ('1. Disagree. The answer says "Agree".' + REST, "criterion 1 has no single verdict"),
     ],
 )
 def test_a_reply_without_four_clear_verdicts_is_unreadable(text: str, fault: str) -> None:
@@ -125,8 +139,11 @@ def test_the_authors_rule_is_theirs() -> None:
         verdicts.read(GOOD, rule="first")
 
 
-@pytest.mark.parametrize("text", ["!" * 200_000, "1. " + "agree or " * 30_000, "gree" + " " * 200_000, "1." * 100_000,
-                                  "\n" * 100_000, "<think>" * 30_000, "\n1. Agree" * 30_000])  # fmt: skip
+LONG = ["!" * 200_000, "1. " + "agree or " * 30_000, "gree" + " " * 200_000, "1." * 100_000, "\n" * 100_000,
+        "<think>" * 30_000, "\n1. Agree" * 30_000, "1. Agree" + "“" * 200_000, "1. Agree" + '\n"Agree"' * 50_000]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LONG)
 def test_hostile_replies_are_read_in_no_time(text: str) -> None:
     begun = time.perf_counter()
     verdicts.read(text)

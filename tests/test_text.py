@@ -177,3 +177,10 @@ def test_words_signature_names_engine_and_version() -> None:
 
 def test_trap_choice_letters_are_not_consecutive_in_unicode() -> None:
     assert [chr(ord("ก") + i) for i in range(4)] != list("กขคง")
+
+
+def test_a_long_run_of_marks_is_normalised_in_no_time() -> None:
+    begun = time.perf_counter()
+    assert text.normalise("ก" + "\u0e49" * 50_000 + "\u0e35", steps=["mark_order"]) == "ก\u0e35" + "\u0e49" * 50_000
+    text.normalise("\u0e49" * 50_000)
+    assert time.perf_counter() - begun < 2

@@ -24,7 +24,10 @@ _MARK_RUN = re.compile("[\u0e31\u0e33-\u0e3a\u0e47-\u0e4e]{2,}")
 _THAI_DIGIT = re.compile("[๐-๙]")
 _ARABIC_DIGIT = re.compile("[0-9]")  # never \d, which takes Thai digits too
 _ZERO_WIDTH = re.compile("[\u200b-\u200f\u2060\ufeff]")
-_MARK_ORDER = re.compile("([\u0e48-\u0e4c]+)([\u0e31\u0e34-\u0e3a\u0e47]+)|\u0e33([\u0e48-\u0e4b]+)")
+# A run of marks is tried from its beginning only: from every mark of it, the time would grow by its square.
+_MARK_ORDER = re.compile(
+    "(?<![\u0e48-\u0e4c])([\u0e48-\u0e4c]+)([\u0e31\u0e34-\u0e3a\u0e47]+)|\u0e33([\u0e48-\u0e4b]+)"
+)
 _SAME_MARK = re.compile("([\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])\\1+")
 _LONG_NUMBER = re.compile(r"(\d{500,})")  # the time PyThaiNLP takes for a run of digits grows by its square
 _TONES = frozenset("\u0e48\u0e49\u0e4a\u0e4b")

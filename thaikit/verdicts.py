@@ -13,12 +13,21 @@ _NUMBER = re.compile(
     r"(?:^[^\w\n]*|(?<=gree)[^\w\n]+)(?:Q|Question |Criterion |Criteria )?([0-9]{1,2})[\"'*_ ]*[.):|](?![0-9])",
     re.MULTILINE | re.IGNORECASE,
 )
-_ASKED = re.compile(r"(?:do you )?\bagree\s*(?:or|/)\s*disagree\b", re.IGNORECASE)  # the criterion's own words
-_VERDICT = re.compile(r"\b(Agree|AGREE|Disagree|DISAGREE)\b")
+_ASKED = re.compile(
+    r"(?:do you )?\b(?:agree\s*(?:or|/)\s*disagree|disagree\s*(?:or|/)\s*agree)\b", re.IGNORECASE
+)  # the criterion's own words
+_VERDICT = re.compile(r"\b(Agree|AGREE|Disagree|DISAGREE)\b(?! ?\?)")
 _ALONE = re.compile(
     r"(?:^|:)[^\w\n]*(agree|disagree)[^\w\n]*$", re.MULTILINE
 )  # in lower case where nothing else stands
-_DENIED = re.compile(r"\b(?:not|n[o']t|neither|nor|partially|partly|somewhat)\s+(?:agree|disagree)\b", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\b(?:not|cannot|never|hardly|neither|nor|partially|partly|somewhat)|n['’]t)[*_\s]+(?:agree|disagree)\b",
+    re.IGNORECASE,
+)
+_MARK = re.compile('["“«]')
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»")
+_ECHOED = re.compile(rf"(?:prediction|reference) answer\W{{0,9}}(?:{_QUOTED.pattern})", re.IGNORECASE)
+_OPENED = re.compile(r"\W*(?:agree|disagree)\b", re.IGNORECASE)  # a quotation that begins with a verdict
 _AUTHORS = re.compile(r"Agree|Disagree")
 
 
@@ -35,7 +44,8 @@ def read(reply: str, *, rule: str = "numbered") -> Reading:
 
     `numbered`: the reply is cut at its numbers 1 to 4; within each part the criterion's own "Do you agree or disagree?"
     is left out and the verdict is the word Agree or Disagree, in lower case only where it stands alone. A part without
-    a verdict, with two different ones, or with a denied or halved one ("not Agree") makes the whole reply unreadable.
+    a verdict, with none but quoted ones ('the answer says "Agree"'), with two different ones, or with a denied or
+    halved one ("not Agree") makes the whole reply unreadable.
     `authors`: exactly four case-sensitive Agree or Disagree anywhere, in order (the authors' public code, which asks
     again without limit otherwise). Finished thought blocks in front are left out under both.
     """
@@ -72,17 +82,34 @@ def _numbered(text: str) -> Reading:
 
 
 def _said(part: str) -> set[str]:
-    """The different verdicts in one criterion's part; both where it denies or halves one."""
+    """The different verdicts in one criterion's part; both where it denies or halves one, none where all are quoted."""
     rest = _ASKED.sub(" ", part)
     if _DENIED.search(rest) and not _clear(rest):
         return {"agree", "disagree"}
-    found = _VERDICT.findall(rest) or _ALONE.findall(rest)
-    return {word.lower() for word in found}
+    return _words(rest) if not _MARK.search(rest) or _words(_unquoted(rest)) else set()
+
+
+def _words(rest: str) -> set[str]:
+    return {word.lower() for word in _VERDICT.findall(rest) or _ALONE.findall(rest)}
+
+
+def _unquoted(rest: str) -> str:
+    """A part without what it quotes: the answer's own "Agree" is no verdict. A quotation that opens a line or follows
+    a colon or a dash, and begins with a verdict, is the judge's own; with an unpaired mark all stays."""
+    rest = _ECHOED.sub(" ", rest)
+
+    def kept(found: re.Match[str]) -> str:
+        before = rest[rest.rfind("\n", 0, found.start()) + 1 : found.start()][-40:].rstrip(" *_`([{,")
+        own = not re.search(r"\w", before) or before[-1] in ":-–—=|>"
+        return found[0] if own and _OPENED.match(found[0]) else " "
+
+    return rest if rest.count('"') % 2 else _QUOTED.sub(kept, rest)
 
 
 def _clear(rest: str) -> bool:
     """Whether a verdict opens the part or a line, so that a later "does not agree with …" is only its explanation."""
-    opened = re.search(r"^[^\w\n]*(?:verdict|answer)?[^\w\n]*(Agree|AGREE|Disagree|DISAGREE)\b", rest, re.MULTILINE)
+    said = _DENIED.sub(" ", rest)
+    opened = re.search(r"^[^\w\n]*(?:verdict|answer)?[^\w\n]*(Agree|AGREE|Disagree|DISAGREE)\b", said, re.MULTILINE)
     return opened is not None
 
 
