@@ -218,7 +218,7 @@ def test_repeats_and_panel_are_set_apart_in_what_is_asked(tmp_path: Path) -> Non
     assert {ask.repeat for ask in asked} == {0, 1, 2}
     tags = {ask.run for ask in asked if ask.id.endswith("/panel")}
     assert len(tags) == 1 and all(tags) and {ask.run for ask in asked if not ask.id.endswith("/panel")} == {""}
-    later = replace(made, run=replace(made.run, started=made.run.started + 60))
+    later = replace(made, run=replace(made.run, begun="later"))
     assert {case.run for case in later.cases() if case.run} != tags  # no cache answers for an earlier run
     assert bench_card.spread(rows)["same"]["value"] == 1.0 and bench_card.spread(rows)["widest"] == 0
 
@@ -278,6 +278,22 @@ def test_a_judge_that_shifted_is_said_to_have() -> None:
     assert "THE JUDGE HAS SHIFTED" in moved["says"]
 
 
+def test_a_judge_that_moves_both_ways_has_shifted_unless_its_repeats_do_too() -> None:
+    panel, judge = panels.read("thaicli-samples"), "replay-thaicli-judge"
+    flat = panel_rows(panel, [5] * 14)
+    assert not panels.drift(panel, judge, flat)["shifted"]  # the mean hardly moved, and nothing was asked twice
+
+    def asked_twice(second: int) -> list[dict[str, Any]]:
+        return [{"item": f"i{n}", "source": "chosen", "kind": kind, "outcome": "ok", "score": score}
+                for n in range(8) for kind, score in (("base", 5), ("repeat", second))]  # fmt: skip
+
+    steady = panels.drift(panel, judge, flat + asked_twice(5))
+    assert steady["shifted"] and steady["p"] > 0.05 and "THE JUDGE HAS SHIFTED" in steady["says"]
+    # 13 of 14 moved, 0 of 8 repeats differ: C(14, 13) C(8, 0) / C(22, 13)
+    assert steady["p_moved"] == pytest.approx(14 / math.comb(22, 13))
+    assert not panels.drift(panel, judge, flat + asked_twice(6))["shifted"]
+
+
 def test_a_panel_without_scores_tells_no_drift() -> None:
     panel = panels.read("thaicli-samples")
     for judge, scores in (("another", [5] * 14), ("replay-thaicli-judge", [5] + [None] * 13)):
@@ -317,5 +333,25 @@ def test_the_figure_needs_a_value(tmp_path: Path) -> None:
     figure = figures_bench.bias_card(card)
     told = [text.get_text() for text in figure.axes[0].texts]
     assert len(told) == 8 and "× not noticed" in told
-    with pytest.raises(ThaikitError, match="no change of score"):
-        figures_bench.bias_card(card.assign(change=math.nan))
+    with pytest.raises(ThaikitError, match="has no line"):
+        figures_bench.bias_card(card.iloc[:0])
+
+
+def test_a_judge_that_never_gives_a_score_still_has_a_card(tmp_path: Path) -> None:
+    made = bench(tmp_path / "a", lambda *_: "no idea", items=2, repeats=2, panel="thaicli-samples")
+    made.judge = replace(made.judge, entry=made.judge.entry.model_copy(update={"tries": 1}))
+    rows = made.judged()
+    card = bench_card.bias_card(rows)
+    figure = figures_bench.bias_card(card)
+    assert {text.get_text() for text in figure.axes[0].texts} == {"too little data"}
+    record = made.finish(rows)
+    assert record["drift"]["shifted"] is None and record["outcomes"] == {"unreadable": len(rows)}
+    lost = tmp_path / "lost.jsonl"
+    lost.write_text('{"id": "royal-f1", "text": "", "outcome": "filtered"}\n', encoding="utf-8")
+    with pytest.raises(ThaikitError, match="can be changed"):
+        bench(tmp_path / "b", lambda *_: "", bases=[], answers=str(lost))
+
+
+def test_the_panel_s_requests_keep_their_name_over_a_kill(tmp_path: Path) -> None:
+    runs = [bench(tmp_path, lambda *_: scored(5), panel="thaicli-samples").run for _ in range(2)]
+    assert runs[0].begun and runs[0].begun == runs[1].begun and not runs[1].closed

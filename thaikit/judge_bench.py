@@ -72,7 +72,7 @@ class Bench:
         again = spread_out(self.bases, self.repeat_items)
         found += [case_of(base, repeat=number) for base in again for number in range(1, self.repeats)]
         if self.panel is not None:
-            found += panels.cases(self.panel, run=f"{self.run.out_dir} {records.iso(self.run.started)}")
+            found += panels.cases(self.panel, run=f"{self.run.out_dir} {self.run.begun}")
         return found
 
     def planned(self) -> pd.DataFrame:
@@ -163,6 +163,8 @@ def load(
     ]
     if answers:
         found += model_bases(expand(answers, base=records.root()), everything, {item.id for item in some.items})
+    if not any(base.text.strip() for base in found):
+        raise ThaikitError(f"answers {answers}: none of the answers to the {len(some.items)} items can be changed")
     chosen = panels.read(panel) if panel else None
     return Bench(run, Judge.read(judge), some, tuple(found), chosen, repeats, repeat_items, max_cost)
 

@@ -71,6 +71,7 @@ class Run:
     record: dict[str, Any]
     started: float = field(default_factory=time.time)
     logs: dict[str, RowLog] = field(default_factory=dict)
+    begun: str = ""  # when an open leaf was first opened, the same after each kill
 
     @classmethod
     def open(
@@ -92,9 +93,10 @@ class Run:
         if done.exists():
             record = json.loads(done.read_text(encoding="utf-8"))
             return cls(stage, folder, kept, dict(inputs or {}), True, record)
-        begin = {"input_hash": digest, "params": kept, "inputs": dict(inputs or {})}
+        first = json.loads(begun.read_text(encoding="utf-8")).get("begun") if begun.exists() else ""
+        begin = {"input_hash": digest, "params": kept, "inputs": dict(inputs or {}), "begun": first or iso(time.time())}
         write_atomic(begun, json.dumps(begin, ensure_ascii=False, default=str))
-        return cls(stage, folder, kept, dict(inputs or {}), False, {"input_hash": digest})
+        return cls(stage, folder, kept, dict(inputs or {}), False, {"input_hash": digest}, begun=begin["begun"])
 
     def log(self, task: str) -> RowLog:
         """The append-only row log of one task, with what an earlier, killed run left in it."""
@@ -176,8 +178,7 @@ def settle(log: RowLog, parquet: Path) -> None:
 
 
 def suite_folder(suite: str) -> Path:
-    """The folder of a suite's outputs: a path, or the name of a suite under outputs/; ThaikitError where there is none.
-    """
+    """The folder of a suite's outputs: a path, or the name of a suite under outputs/; ThaikitError where there is none."""
     given = Path(suite).expanduser()
     tried = [given] if given.is_absolute() else [root() / given, root() / "outputs" / given]
     for folder in tried:

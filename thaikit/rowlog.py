@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError
+
+HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def write_atomic(path: Path, text: str) -> None:
@@ -88,14 +91,29 @@ def drop_torn_line(path: Path) -> int:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSONL file, split on LF only (Thai text may hold other line separators)."""
+    """The rows of a JSONL file, split on LF only (Thai text may hold other line separators).
+
+    Half a surrogate pair comes back as U+FFFD: no table and no Parquet file can hold it.
+    """
     rows = []
     for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
         if line.strip():
             try:
-                rows.append(json.loads(line))
-            except ValueError as error:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
                 raise ThaikitError(
                     f"{path}, line {number}: not JSON ({error}); mend or delete the line and run again"
                 ) from error
+            if not isinstance(row, dict):
+                raise ThaikitError(f"{path}, line {number}: found {type(row).__name__}; a row is an object with fields")
+            rows.append(whole(row) if b"\\u" in line else row)
     return rows
+
+
+def whole(value: Any) -> Any:
+    """The value with U+FFFD for each half of a surrogate pair, in lists and dicts too."""
+    if isinstance(value, str):
+        return HALF_PAIR.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {whole(key): whole(inner) for key, inner in value.items()}
+    return [whole(inner) for inner in value] if isinstance(value, list) else value

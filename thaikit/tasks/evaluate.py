@@ -16,6 +16,7 @@ from thaikit.tasks import summary
 from thaikit.tasks.build import Task, build_all
 from thaikit.tasks.items import context
 from thaikit.tasks.labels import PROFILES
+from thaikit.tasks.load import place_of
 from thaikit.tasks.score import Settings, prepare, score
 
 SEEDS = {"random-42": fewshot.OLD_SEED, "random-1234": fewshot.NEW_SEED}
@@ -123,7 +124,8 @@ def load(
     changes: dict[str, Any] = {"profile": profile, "labels": labels, "allow_size_mismatch": allow_size_mismatch}
     found = params.changed(found, {key: value for key, value in changes.items() if value}, where=f"tasks {tasks}")
     built = build_all(found, data=data, only=only, limit=limit)
-    return Evaluation(run, model, found, built, settings or Settings(), data or found.data)
+    sources = (one for spec in found.tasks.values() for one in (spec.source, spec.exemplars))
+    return Evaluation(run, model, found, built, settings or Settings(), place_of(data or found.data, sources))
 
 
 def machine() -> dict[str, Any]:

@@ -12,7 +12,7 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,19 @@ def read_source(source: Source, base: Path) -> Table:
         rows += table
         hashes[name] = sha256_file(path)
     return Table(rows, hashes)
+
+
+def place_of(data: str, sources: Iterable[Source | None]) -> str:
+    """Where a set's rows are, as records say it: `data`, or the first source that lies elsewhere (a hub, an absolute
+    path), so that rows of another place never pass for the bundled samples."""
+    for source in filter(None, sources):
+        if source.hub:
+            return f"hub {source.hub}"
+        for pattern in [source.files] if isinstance(source.files, str) else source.files:
+            path = Path(pattern).expanduser()
+            if path.is_absolute() or ".." in path.parts:
+                return str(path)
+    return data
 
 
 def match(base: Path, pattern: str) -> list[tuple[Path, str]]:

@@ -21,7 +21,7 @@ from thaikit.params import changed, expand, shown
 from thaikit.records import root, sha256_json
 from thaikit.shapes import MrcSet, load_tasks
 from thaikit.tasks.h6 import blank
-from thaikit.tasks.load import Row, decoded, pick, read_file, read_source, shorten, subset
+from thaikit.tasks.load import Row, decoded, pick, place_of, read_file, read_source, shorten, subset
 
 SAMPLES = "mrc-samples"
 DASH = "–"  # stands for a text that is not shown
@@ -134,7 +134,7 @@ def load(tasks: str = SAMPLES, *, data: str = "", limit: int = 0, allow_size_mis
     files = [{"file": name, "questions": sum(row.file == name for row in rows), "sha256": digest}
              for name, digest in table.hashes.items()]  # fmt: skip
     chosen = tuple(items[:limit] if limit else items)
-    place = data or found.data
+    place = place_of(data or found.data, (found.source,))
     return MrcData(found.name, place, chosen, exemplar, tuple(files), len(items), found.expected_rows, odd(chosen))
 
 

@@ -19,7 +19,7 @@ from thaikit.params import changed, expand, nearest, shown
 from thaikit.records import root, sha256_json
 from thaikit.shapes import FORMATS, THEMES, CliSet, CliSource, load_tasks
 from thaikit.tasks.h6 import blank
-from thaikit.tasks.load import Row, Table, pick, read_source, shorten, subset
+from thaikit.tasks.load import Row, Table, pick, place_of, read_source, shorten, subset
 
 SENSITIVE = ("royal family",)  # shown by id and score only, unless a reader asks for the texts
 COLUMNS = {"theme": ("theme", "category"), "question": ("question",), "id": ("id",)}
@@ -112,7 +112,8 @@ def load(tasks: str, *, data: str = "", limit: int = 0, allow_size_mismatch: boo
         for name, table in tables.items()
         for file, digest in table.hashes.items()
     ]
-    return CliData(found.name, data or found.data, tuple(taken(items, limit)), tuple(files), tuple(cells), odd(items))
+    place = place_of(data or found.data, (one for pair in found.sources().values() for one in pair))
+    return CliData(found.name, place, tuple(taken(items, limit)), tuple(files), tuple(cells), odd(items))
 
 
 def items_of(name: str, table: Table, spec: CliSource) -> list[CliItem]:
@@ -125,8 +126,8 @@ def item_of(row: Row, name: str, spec: CliSource, number: int) -> CliItem:
     """One row as an item."""
     chosen, rejected = answers_of(row, spec)
     column = spec.fields.get("id") or ("id" if "id" in row.data else "")
-    told = str(pick(row, column, "id")) if column else f"{name}-{number}"
-    if blank(told):
+    told = pick(row, column, "id") if column else f"{name}-{number}"
+    if told is None or told != told or blank(told := str(told)):
         raise ThaikitError(f"{row.where('id')}: the id is empty; give each row its own, or leave the column out")
     return CliItem(told, filled(row, value_of(row, spec, "question"), "question"), chosen, rejected, name,
                    theme_of(row, spec))  # fmt: skip

@@ -203,15 +203,16 @@ def answer_row(row: Mapping[str, Any], by_id: Mapping[str, tuple[int, CliItem]],
         raise ThaikitError(f"{where}: id {name!r} is none of the {len(by_id)} items; name the task file they come from")
     index, item = by_id[name]
     text = row.get("answer", row.get("text"))
-    outcome = row.get("outcome") or chat.ended(str(text), row.get("finish", "stop"), refusal=row.get("refusal", ""))
+    finish, refusal = str(row.get("finish") or "stop"), str(row.get("refusal") or "")
+    outcome = row.get("outcome") or chat.ended(str(text), finish, refusal=refusal)
     if outcome not in OUTCOMES:
         raise ThaikitError(f"{where}: outcome is {outcome!r}; allowed are {', '.join(OUTCOMES)}")
     if not isinstance(text, str):
         raise ThaikitError(f"{where}: answer is {text!r}; a text is needed, empty where nothing came")
     if row.get("item_sha256", item.sha256()) != item.sha256():
         raise ThaikitError(f"{where}: item {name!r} has other texts than when it was answered; answer it anew")
-    told = item.fields() | {"item": item.id, "index": index, "answer": text or row.get("refusal", "")}
-    return told | {"answer_outcome": outcome, "answer_finish": row.get("finish", "")}
+    told = item.fields() | {"item": item.id, "index": index, "answer": text or refusal}
+    return told | {"answer_outcome": outcome, "answer_finish": row.get("finish") or ""}
 
 
 def item_table(rows: Sequence[Mapping[str, Any]], data: CliData, **options: bool) -> pd.DataFrame:

@@ -79,6 +79,12 @@ class Judging:
         judge_all(self.judge, self.gate_cases(), self.asked, replies=replies, log=gate, tell=tell)
         return log.rows(), gate.rows()
 
+    def sentences(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What must be said in words: what the rows tell, and items without an answer, which are in no mean."""
+        left, all_of = len(self.data.items) - len(self.answers), len(self.data.items)
+        more = [f"{left} of {all_of} items have no answer here and are in no mean."] if left else []
+        return [*thaicli_summary.sentences(rows), *more]
+
     def stored(self, name: str) -> list[dict[str, Any]]:
         """A closed leaf's rows, none where there is no such file."""
         path = self.run.out_dir / "rows" / f"{name}.jsonl"
@@ -94,7 +100,7 @@ class Judging:
             accept_failed=not any(row["asked"] and row["outcome"] == "failed" for row in (*rows, *gate)),
             model=self.answered_by(), judge=self.judge.facts(), judge_model=self.asked.facts(),
             cells=thaicli_summary.cells(rows), counts=thaicli_summary.counts(rows),
-            outcomes=thaicli_summary.outcomes(rows), told=thaicli_summary.sentences(rows),
+            outcomes=thaicli_summary.outcomes(rows), told=self.sentences(rows),
             gate=lines, gate_counts=thaicli_summary.counts(gate) if gate else {},
             way=thaicli_summary.way(rows, gate) if gate else [],
             gate_marked=[line["theme"] for line in lines if line["format"] == "both" and line["marked"]],
@@ -114,6 +120,8 @@ def start(
     run: Run, *, model: str, judge: str, tasks: str, data: str = "", gate: bool = False, max_cost: float = 0.0
 ) -> Judging:
     """A judge file, the items and the answers that the leaf's parameters lead to, read and checked; nobody is asked."""
+    if model in ("chosen", "rejected"):
+        raise ThaikitError(f"model is {model!r}, which means an item's own answer here; give its file another name")
     items = load(tasks, data=data)
     place = inputs.answers_path("thaicli_judge", run.params)
     answers = thaicli_answer.read_answers(place, model=model, data=items)
@@ -154,8 +162,10 @@ def against(
                 f"{leaf.path}: judged with another {differs[0]} ({other.get(differs[0])!r}, here "
                 f"{mine[differs[0]]!r}); models are compared under one judge only"
             )
-        name = str(leaf.run["params"]["model"])
-        found[name if name not in found else leaf.name] = records.read_rows(leaf.path / "rows" / "judgements.jsonl")
+        names = (str(leaf.run["params"]["model"]), leaf.name, str(leaf.path))
+        found[next((name for name in names if name not in found), names[-1])] = records.read_rows(
+            leaf.path / "rows" / "judgements.jsonl"
+        )
     return found
 
 

@@ -23,6 +23,7 @@ LOWEST, HIGHEST = 1.0, 10.0  # of the judge's scale
 WORTH_TELLING = 0.05  # between the paper's mean and the mean over ok
 SEPARATED = 0.8  # a theme in which the judge tells chosen from rejected less often is marked
 SEED = 1234  # of the sign-flip draws; they are no part of any score
+FAR = 2 * HIGHEST  # put on differences for the same reason as SHIFT on scores
 SHIFT = 2.0  # put on every score and taken off the mean, so that scores of 0 and 1 are not taken for wrong and right
 ZERO = AGAIN  # outcomes that count as zero in the paper's mean
 Rows = Sequence[Mapping[str, Any]]
@@ -145,14 +146,15 @@ def sentences(rows: Rows) -> list[str]:
     told = []
     found = headline(rows)
     if not found["ok"]:
-        told.append(f"No item has a score: none of the judge's replies to {len(rows)} items holds a verdict.")
+        told.append(f"No item has a score: none of the {len(rows)} has a judge's reply with a verdict.")
     for name in ("average", *FORMATS):
         paper, ok = found[name]["value"], found[f"{name}_ok"]["value"]
-        if abs(paper - ok) > WORTH_TELLING:
+        if abs(paper - ok) > WORTH_TELLING or math.isnan(ok) > math.isnan(paper):
             zero = sum(row["outcome"] in ZERO for row in (rows if name == "average" else of(rows, name)))
+            over = f"{ok:.2f} over the items that have a score" if ok == ok else "no mean over items that have a score"
             told.append(
                 f"{name}: {paper:.2f} by the paper's rule, which counts {zero} items without a verdict as zero, and "
-                f"{ok:.2f} over the items that have a score; the difference lies in the replies, not the answers."
+                f"{over}; the difference lies in the replies, not the answers."
             )
     left = sum(paper_score(row) is None for row in rows)
     if left:
@@ -175,7 +177,7 @@ def gate(rows: Rows) -> list[dict[str, Any]]:
 
     `rows` are judgements with `source` chosen or rejected. One line for each format and theme, for each format and for
     each theme over both ("both"): means over `ok`, `auc` (a chosen answer beats a rejected one over all pairs, ties
-    half), `beats` (its own rejected one), the share of replies without a verdict, and `marked` where auc is below 0.8.
+    half), `beats` (its own rejected one), the share without a verdict, and `marked` where auc is below 0.8 or none.
     """
     places = [(name, theme) for name in FORMATS for theme in ("", *THEMES)] + [("", theme) for theme in THEMES]
     found = []
@@ -201,7 +203,7 @@ def gate_line(part: Rows) -> dict[str, Any]:
         "chosen": average_of(chosen.values()), "rejected": average_of(rejected.values()), "auc": separation,
         "beats": beats.value, "beats_low": beats.low, "beats_high": beats.high, "pairs": len(own),
         "unreadable": sum(row["outcome"] in ZERO for row in part) / len(part),
-        "marked": bool(separation < SEPARATED),
+        "marked": not separation >= SEPARATED,
     }  # fmt: skip
 
 
@@ -290,8 +292,8 @@ def difference(pair: matched.Shared, *, rng: np.random.Generator) -> dict[str, A
     made = stats.paired([a + SHIFT for a in pair.a], [b + SHIFT for b in pair.b], rng=rng)
     gaps = [a - b for a, b in zip(pair.a, pair.b, strict=True)]
     themes = [key[0] for key in pair.items]  # type: ignore[index]
-    wide = stats.clustered_interval(gaps, themes) if len(set(themes)) > 1 else made.difference
+    wide = stats.clustered_interval([gap + FAR for gap in gaps], themes)
     return made.as_dict() | {
-        "low_by_theme": wide.low, "high_by_theme": wide.high, "smallest_detectable": matched.smallest_difference(gaps),
-        "only_a": pair.only_a, "only_b": pair.only_b,
+        "low_by_theme": wide.low - FAR, "high_by_theme": wide.high - FAR,
+        "smallest_detectable": matched.smallest_difference(gaps), "only_a": pair.only_a, "only_b": pair.only_b,
     }  # fmt: skip
