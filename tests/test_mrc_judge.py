@@ -140,7 +140,8 @@ def test_the_authors_rule_is_theirs() -> None:
 
 
 LONG = ["!" * 200_000, "1. " + "agree or " * 30_000, "gree" + " " * 200_000, "1." * 100_000, "\n" * 100_000,
-        "<think>" * 30_000, "\n1. Agree" * 30_000, "1. Agree" + "“" * 200_000, "1. Agree" + '\n"Agree"' * 50_000]  # fmt: skip
+        "<think>" * 30_000, "\n1. Agree" * 30_000,
+        "1. Agree" + "“" * 200_000, "1. Agree" + '\n"Agree"' * 50_000]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", LONG)

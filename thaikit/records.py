@@ -178,7 +178,7 @@ def settle(log: RowLog, parquet: Path) -> None:
 
 
 def suite_folder(suite: str) -> Path:
-    """The folder of a suite's outputs: a path, or the name of a suite under outputs/; ThaikitError where there is none."""
+    """The folder of a suite's outputs: a path, or a suite's name under outputs/; ThaikitError where there is none."""
     given = Path(suite).expanduser()
     tried = [given] if given.is_absolute() else [root() / given, root() / "outputs" / given]
     for folder in tried:
