@@ -140,8 +140,8 @@ def test_the_authors_rule_is_theirs() -> None:
 
 
 LONG = ["!" * 200_000, "1. " + "agree or " * 30_000, "gree" + " " * 200_000, "1." * 100_000, "\n" * 100_000,
-        "<think>" * 30_000, "\n1. Agree" * 30_000,
-        "1. Agree" + "“" * 200_000, "1. Agree" + '\n"Agree"' * 50_000]  # fmt: skip
+        "<think>" * 30_000, "\n1. Agree" * 30_000, "1. Agree" + "“" * 200_000,
+        "1. Agree" + '\n"Agree"' * 50_000]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", LONG)
@@ -255,6 +255,36 @@ def test_replies_on_file_end_as_the_loop_would_end_them() -> None:
 def test_faults_of_a_file_of_replies(rows: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(ThaikitError, match=message):
         read(rows)
+
+
+def test_a_number_sign_in_an_id_is_part_of_it() -> None:
+    rows = [{"id": "doc#1", "text": GOOD}, {"id": "doc#2", "text": GOOD}, {"id": "doc#2#a1", "text": GOOD}]
+    assert [(row["item"], row["tries"]) for row in read(rows)] == [("doc#1", 1), ("doc#2", 2)]
+
+
+def test_answers_without_a_reply_lower_coverage_and_replies_without_an_answer_are_refused(tmp_path: Path) -> None:
+    answers, replies = tmp_path / "mine.jsonl", tmp_path / "replies.jsonl"
+    rows = [{"id": name, "references": "ข", "predictions": "ข"} for name in ("a", "b", "c")]
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    given = {"judgements": str(replies), "answers": str(answers)}
+    for name, judged in (("one", ["b"]), ("other", ["b", "z"])):
+        replies.write_text("".join(json.dumps({"id": x, "text": GOOD}) + "\n" for x in judged), encoding="utf-8")
+        judging = mrc_judging.start(
+            Run.open("mrc_judge", params=given, out_dir=str(tmp_path / name)),
+            judge="mrc-gpt-4",
+            judgements=str(replies),
+        )
+        if name == "other":
+            with pytest.raises(ThaikitError, match="replies.jsonl, id z@answers: none of the answers has this id"):
+                judging.score()
+            continue
+        rows = judging.score()
+        assert [(row["item"], row["outcome"], row["asked"]) for row in rows] == [
+            ("b", "ok", True), ("a", "failed", False), ("c", "failed", False)
+        ]  # fmt: skip
+        table = mrc_verdicts.verdict_table(rows)
+        assert table["n"].tolist() == [1] * 4 and table["asked"].tolist() == [3] * 4
+        assert judging.finish(rows)["headline"]["mrc_judge"]["coverage"] == pytest.approx(1 / 3)
 
 
 def test_judge_files_of_another_kind_are_refused() -> None:

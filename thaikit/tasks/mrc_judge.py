@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from thaikit.judge import AGAIN, NOT_JUDGED, total
 from thaikit.rowlog import RowLog
 from thaikit.shapes import JudgeEntry, PromptEntry
 from thaikit.verdicts import QUESTIONS
+
+REGENERATED = re.compile(r"#(?:r[0-9]+|a[0-9]+|r[0-9]+\.a[0-9]+)$")  # what `chat.Ask.key` puts behind an id
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,8 @@ def read_replies(
 ) -> list[dict[str, Any]]:
     """Judgement rows from raw replies on file, without a judge.
 
-    A row's `id` is ITEM or ITEM@MODEL, with #a1, #a2 … for regenerations, as the kit logs them: the last one counts.
+    A row's `id` (or `question_id`, `item`; without any, row-N) is ITEM or ITEM@MODEL, with #a1, #a2 … for
+    regenerations, as the kit logs them: the last one counts.
     `column` holds the raw text; finish, outcome, refusal, error and token counts are taken where they stand. `cases`
     are the answers by id; one that is not there has no text and NaN words. ThaikitError without such a column, for a
     text that is none, for an id that stands twice.
@@ -182,8 +186,8 @@ def read_replies(
     check_rule(rule, where=where)
     said: dict[str, dict[str, Reply]] = {}
     for number, row in enumerate(rows, 1):
-        key = str(row.get("id", row.get("item", number)))
-        name = key.split("#")[0]
+        key = str(next((row[name] for name in ("id", "question_id", "item") if name in row), f"row-{number}"))
+        name = REGENERATED.sub("", key)
         if key in said.get(name, {}):
             raise ThaikitError(f"{where}, row {number}: id {key!r} stands there twice; keep one of the rows")
         said.setdefault(name, {})[key] = reply_of(row, column, where=f"{where}, row {number} (id {key})")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError, chat, f1, params, records
+from thaikit.judge import NOT_JUDGED
 from thaikit.params import ModelEntry, expand
 from thaikit.records import Run, root
 from thaikit.tasks import mrc_read, mrc_verdicts
 from thaikit.tasks.load import read_file
-from thaikit.tasks.mrc_judge import Answered, MrcJudge, judge_all, read_replies
+from thaikit.tasks.mrc_judge import Answered, MrcJudge, judge_all, judgement, read_replies
 from thaikit.tasks.mrc_verdicts import Rows
 
 
@@ -56,11 +57,30 @@ class Judging:
         else:
             cases = {key: case for case in self.answers for key in (case.id, case.item)}
             rows, name = read_file(self.judgements, self.judgements.name), self.judgements.name
-            for row in read_replies(rows, cases, column=self.reply_column, rule=self.judge.entry.rule,
-                                    judge=self.judgements.stem, where=name):  # fmt: skip
-                if row["id"] not in log.ids:
-                    log.append(row)
+            said = read_replies(rows, cases, column=self.reply_column, rule=self.judge.entry.rule,
+                                judge=self.judgements.stem, where=name)  # fmt: skip
+            self.check_ids(said, name)
+            said += self.without_reply({row["id"] for row in said}, name)
+            log.extend([row for row in said if row["id"] not in log.ids])
         return log.rows()
+
+    def check_ids(self, said: Rows, name: str) -> None:
+        """ThaikitError for a reply to an answer that is none of those named, another model's aside."""
+        known, models = {case.id for case in self.answers}, {"answers", *(case.model for case in self.answers)}
+        strange = [row["id"] for row in said if known and row["id"] not in known and row["model"] in models]
+        if strange:
+            told = "none of the answers has this id; name the answers that were judged, or none"
+            raise ThaikitError(f"{name}, id {strange[0]}: {told}")
+
+    def without_reply(self, judged: Collection[str], name: str) -> list[dict[str, Any]]:
+        """A row without verdicts for each answer that the file holds no reply to: it lowers coverage."""
+        found, told = [], {"rule": self.judge.entry.rule, "judge": Path(name).stem}
+        for case in self.answers:
+            if case.id not in judged:
+                row = judgement(case, [], index=len(judged) + len(found), **told)
+                lost = {"outcome": "failed", "fault": "no reply on file", "error": f"no reply in {name}"}
+                found.append(row if case.outcome in NOT_JUDGED else row | lost)
+        return found
 
     def finish(self, rows: Rows) -> dict[str, Any]:
         """Close the leaf with each question's share of agreement; returns run.json. A reply that failed on the way
