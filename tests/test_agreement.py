@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_fscore_support
 
-from thaikit import agreement, correction, counts, preference, prf
+from thaikit import agreement, correction, counts, preference, prf, stats
 from thaikit.prf import Counts
 
 YES, NO = "agree", "disagree"
@@ -186,6 +187,18 @@ def test_rogan_gladen_of_table_5(agreed: tuple[int, ...], printed: tuple[str, ..
         assert 0 <= found.shown.low <= found.shown.value <= found.shown.high <= 1
         assert ("at the bound" in found.shown.method) == text.startswith("-")
         assert math.isnan(found.more) and "without a judge" in found.more_reason
+
+
+@pytest.mark.parametrize("agreed", [(16, 100), (4, 100), (59, 100), (73, 100)])
+def test_labels_without_a_judge_halve_the_interval(agreed: tuple[int, int]) -> None:
+    one = of_judge("GPT-4")[2 if agreed[0] < 20 else 0]
+    right = (one.n - one.human - (one.judge - one.both), one.n - one.human)
+    found = correction.rogan_gladen(judged=agreed, sensitivity=(one.both, one.human), specificity=right)
+    alone = int(re.findall(r"([0-9]+) labels", found.more_reason)[0])
+    width = found.estimate.high - found.estimate.low
+    inside = min(1.0, max(0.0, found.estimate.value))
+    half = [stats._wilson_limits(inside, n) for n in (alone, max(1, alone - 2))]
+    assert half[0][1] - half[0][0] < 0.53 * width and half[1][1] - half[1][0] > 0.47 * width
 
 
 def test_corrections_cover_and_know_their_limits() -> None:

@@ -50,11 +50,22 @@ def test_json_lines_and_one_nameless_question(tmp_path: Path) -> None:
         ("item,annotator,label\n1,a,yes\n1,a,no\n", "'agree' and 'disagree' stand there"),
         ("thing,who,said\n1,a,yes\n", "tell no layout"),
         ("item,annotator\n1,a\n", "tell no layout"),
+        ("item,annotator,label\n1,a,yes\n1 ,a ,no\n", "'agree' and 'disagree' stand there"),
+        ("item,annotator,label\n1, ,yes\n", "each row names who labelled"),
+        ("item,annotator,label\n,a,yes\n", "found no item; each row names one"),
+        ("item,a Q1,b Q1\n1,,\n2,, \n", "every label is blank"),
     ],
 )
 def test_faults_of_a_label_file(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ThaikitError, match=message):
         annotations.load(write(tmp_path / "labels.csv", text))
+
+
+def test_an_annotator_that_the_first_row_lacks_is_not_dropped(tmp_path: Path) -> None:
+    rows = [{"item": "1", "annotator_1": "yes"}, {"item": "2", "annotator_1": "yes", "annotator_2": "no"}]
+    path = write(tmp_path / "labels.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(ThaikitError, match="row 2: column 'annotator_2' is not in the first row"):
+        annotations.load(path)
 
 
 def test_a_label_file_that_is_not_there() -> None:
@@ -217,6 +228,9 @@ def test_votes_in_every_wording(tmp_path: Path) -> None:
         (VOTES + "1,a,A,,2,8\n", "needs the column shown_as_a"),
         (VOTES + "1,a,A,left,2,8\n", "it is long or short"),
         (VOTES + "1,a,A,long,two,8\n", "no number of words"),
+        (VOTES + "1,a,A,long,nan,8\n", "'nan' is no number of words"),
+        (VOTES + "1,a,A,long,2,-8\n", "'-8' is no number of words"),
+        (VOTES + "1,a,A,long,2,8\n1 ,a ,B,long,2,8\n", "already"),
         (VOTES + "1,a,A,long,2,8\n1,a,B,long,2,8\n", "already"),
         ("item,vote\n1,A\n", "no votes; columns"),
     ],
@@ -224,6 +238,12 @@ def test_votes_in_every_wording(tmp_path: Path) -> None:
 def test_faults_of_a_vote_file(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ThaikitError, match=message):
         votes.load(write(tmp_path / "v.csv", text))
+
+
+def test_items_and_voters_may_be_zero(tmp_path: Path) -> None:
+    rows = [{"item": 0, "annotator": n, "vote": vote} for n, vote in enumerate(["long", "long", "short"])]
+    path = write(tmp_path / "v.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert [(pair.item, pair.majority, len(pair.votes)) for pair in votes.load(path)] == [("0", "long", 3)]
 
 
 def test_bundled_votes_and_the_published_counts_beside() -> None:

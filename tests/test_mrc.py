@@ -269,6 +269,8 @@ def test_columns_of_wangchanx_eval_are_read_as_text(tmp_path: Path) -> None:
         ({"references": "308", "predictions": float("nan")}, "field predictions: found nan"),
         ({"references": "", "predictions": "x"}, "found ''; a text that is not empty is needed"),
         ({"references": [], "predictions": "x"}, "found none; a question needs at least one reference"),
+        ({"references": "['x', 'y']", "predictions": "x"}, r"field references: .* is a list written as text"),
+        ({"references": '{"text": ["x"]}', "predictions": "x"}, "field references: .* is a list written as text"),
         ({"references": "x"}, "no column predictions or prediction or answer, there are"),
         ({"predictions": "x"}, "no column references, there are"),
         ({"references": "x", "predictions": "x", "outcome": "fine"}, "field outcome: found 'fine'; allowed are ok"),

@@ -115,10 +115,17 @@ def _more(*, fixed: float, labelled: float, labels: int, share: float) -> tuple[
         return math.nan, "none: no interval"
     room = (fixed + labelled) / 4 - fixed
     if room <= 0:
-        inside = min(1.0, max(0.0, share))
-        alone = math.ceil(max(inside * (1 - inside), 0.01) * 4 / (fixed + labelled))
+        alone = _labels_alone(min(1.0, max(0.0, share)), _Z * math.sqrt(fixed + labelled) / 2)
         return math.nan, f"none: the judged answers are too few for it; {alone} labels would do without a judge"
     return float(math.ceil((labelled / room - 1) * labels)), f"beside the {labels} there are"
+
+
+def _labels_alone(share: float, half: float) -> int:
+    """The fewest labels whose Wilson interval about the share is `half` wide on either side of its middle, at most: the
+    root of that equation, which also holds at 0 and 1, where p (1 - p) / n is 0 for any n."""
+    a, b = half**2, _Z**2 * (2 * half**2 - share * (1 - share))
+    c = _Z**4 * (half**2 - 0.25)
+    return max(1, math.ceil((-b + math.sqrt(max(0.0, b * b - 4 * a * c))) / (2 * a)))
 
 
 def _nothing(reason: str, n: int) -> Corrected:

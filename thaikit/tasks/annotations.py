@@ -104,9 +104,8 @@ def load(name: str) -> Labels:
     if is_plain(name):
         path = params.expand(name, base=root())
         if not path.is_file():
-            raise ThaikitError(
-                f"annotations {name!r}: no such file; name a CSV or JSONL file, or a params/analyses file"
-            )
+            told = "no such file; name a CSV or JSONL file, or a params/analyses file"
+            raise ThaikitError(f"annotations {name!r}: {told}")
         rows = read_source(Source(files=path.name), path.parent).rows
         return read_rows(plain_layout(rows, path.name), rows, name=path.stem)
     spec = params.load("analyses", name, LabelSet)
@@ -122,6 +121,12 @@ def is_plain(name: str) -> bool:
 def plain_layout(rows: Sequence[Row], name: str) -> LabelSet:
     """The layout of a file by its column names; ThaikitError where they tell none."""
     columns = list(rows[0].data)
+    for row in rows:
+        late = [column for column in row.data if column not in rows[0].data and labels_column(str(column))]
+        if late:
+            raise ThaikitError(
+                f"{row.where()}: column {late[0]!r} is not in the first row; give every row the same ones"
+            )
     known = {column.strip().casefold(): column for column in columns}
     item = known.get("item") or known.get("id")
     person, label = known.get("annotator") or known.get("voter"), known.get("label")
@@ -138,10 +143,13 @@ def plain_layout(rows: Sequence[Row], name: str) -> LabelSet:
     people = [column for column in columns if PERSON_COLUMN.fullmatch(column.strip())]
     if item and people:
         return LabelSet(**given, annotators={one: one for one in people})
-    raise ThaikitError(
-        f"{name}: columns {shorten(columns)} tell no layout; needed are item, annotator and label, or item and "
-        "a column an annotator; write a file of params/analyses that says which column is what"
-    )
+    told = "needed are item, annotator and label, or item and a column an annotator; or describe it in params/analyses"
+    raise ThaikitError(f"{name}: columns {shorten(columns)} tell no layout; {told}")
+
+
+def labels_column(column: str) -> bool:
+    """Whether a column's name says that labels stand in it."""
+    return any(kind.fullmatch(column.strip()) for kind in (QUESTION_COLUMN, PERSON_COLUMN, BOTH_COLUMN))
 
 
 def read_rows(spec: LabelSet, rows: Sequence[Row], *, name: str) -> Labels:
@@ -160,17 +168,27 @@ def read_rows(spec: LabelSet, rows: Sequence[Row], *, name: str) -> Labels:
             if spec.references:
                 references[item] = references_at(row, spec, stacked)
     people, judges = once(name, people), once(name, judges)
+    if not people:
+        raise ThaikitError(f"{name}: every label is blank; at least one is needed")
     return Labels(name, people, judges, answers, references, tuple(spec.labels), spec.positive)
 
 
 def people_of(row: Row, spec: LabelSet, item: str, stacked: str) -> Iterator[Label]:
     """A row's labels by people."""
-    people = spec.annotators or {str(at(row, spec.annotator)): spec.label or "{question}"}
+    people = spec.annotators or {rater_name(row, spec.annotator): spec.label or "{question}"}
     for rater, path in people.items():
         for question, column in questions_of(row, spec, path):
             value = meaning(row, filled(column, stacked), spec)
             if value is not None:
                 yield Label(item, rater, question, value)
+
+
+def rater_name(row: Row, column: str) -> str:
+    """Who labelled, outer white space off: "a" and "a " are one person, who labels a thing once."""
+    written = at(row, column)
+    if written is None or not str(written).strip():
+        raise ThaikitError(f"{row.where(column)}: found {shorten(written)}; each row names who labelled")
+    return str(written).strip()
 
 
 def questions_of(row: Row, spec: LabelSet, path: str) -> Iterator[tuple[str, str]]:
@@ -224,9 +242,12 @@ def filled(path: str, stacked: str) -> str:
 
 
 def item_name(row: Row, spec: LabelSet, stacked: str) -> str:
-    """An item's name: the value or values of its column, and the stacked name."""
+    """An item's name: the value or values of its column, outer white space off, and the stacked name."""
     paths = [spec.item] if isinstance(spec.item, str) else spec.item
-    parts = [str(pick(row, path, "item") if path not in row.data else row.data[path]) for path in paths]
+    found = [pick(row, path, "item") if path not in row.data else row.data[path] for path in paths]
+    parts = ["" if one is None else str(one).strip() for one in found]
+    if not all(parts):
+        raise ThaikitError(f"{row.where(paths[parts.index('')])}: found no item; each row names one")
     return "/".join([*parts, *filter(None, [stacked])])
 
 
@@ -264,20 +285,17 @@ def order_table(labels: Labels) -> list[dict[str, Any]]:
     only those with labels for both orders."""
     from thaikit.agreement import majority
 
-    truth: Mapping[str, Any] = {
-        item: majority(votes).label for item, votes in zip(labels.items, labels.of_people(ONE_QUESTION), strict=True)
-    }
+    majorities = [majority(votes).label for votes in labels.of_people(ONE_QUESTION)]
+    truth: Mapping[str, Any] = dict(zip(labels.items, majorities, strict=True))
     found = []
     for judge in labels.judge_names:
         pairs = [one for one in labels.judges if one.rater == judge and one.swapped is not None]
         if pairs:
+            right, swapped = (
+                sum(getattr(one, key) == truth.get(one.item) for one in pairs) for key in ("label", "swapped")
+            )
+            same = sum(one.label == one.swapped for one in pairs)
             found.append(
-                {
-                    "judge": judge,
-                    "n": len(pairs),
-                    "right": sum(one.label == truth.get(one.item) for one in pairs),
-                    "right_swapped": sum(one.swapped == truth.get(one.item) for one in pairs),
-                    "same_verdict": sum(one.label == one.swapped for one in pairs),
-                }
+                {"judge": judge, "n": len(pairs), "right": right, "right_swapped": swapped, "same_verdict": same}
             )
     return found

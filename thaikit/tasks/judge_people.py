@@ -106,8 +106,8 @@ def verdict_rows(
         raise ThaikitError(f"judgements {judgements!r}: neither a leaf of 32 nor a file; name one that exists")
     raw = list(read_file(path, path.name))
     if raw and reply_column not in raw[0]:
-        layout = annotations.plain_layout([Row(path.name, 1, raw[0])], path.name)
-        made = annotations.read_rows(layout, [Row(path.name, n, row) for n, row in enumerate(raw, 1)], name=path.name)
+        labelled = [Row(path.name, n, row) for n, row in enumerate(raw, 1)]
+        made = annotations.read_rows(annotations.plain_layout(labelled, path.name), labelled, name=path.name)
         return rows, made.people
     given = answered([from_place(answers)] if answers else own(path))
     known = {key: case for case in given for key in (case.id, case.item)}

@@ -90,13 +90,13 @@ def facts(pair: Pair) -> tuple[float, float, str]:
 def pair_of(row: Row) -> Pair:
     """One row as a pair with its vote or votes."""
     data = {str(key).strip().casefold(): value for key, value in row.data.items()}
-    item = str(data.get("item") or data.get("id") or "")
+    item = next((str(data[name]).strip() for name in ("item", "id") if not missing(data.get(name))), "")
     shown = str(data.get("shown_as_a") or "").strip().casefold()
     if not item or shown not in ("", "long", "short"):
         told = f"shown_as_a is {shown!r}; it is long or short" if item else "no item; each row names one"
         raise ThaikitError(f"{row.where()}: {told}")
-    voter = data.get("annotator") or data.get("voter")
-    written = {str(voter): data.get("vote")} if voter else {
+    named = [str(data[name]).strip() for name in ("annotator", "voter") if not missing(data.get(name))]
+    written = {named[0]: data.get("vote")} if named else {
         name: data[name] for name in data if PERSON_COLUMN.fullmatch(name)
     }  # fmt: skip
     if not written:
@@ -131,9 +131,12 @@ def words_of(row: Row, data: Mapping[str, Any], shown: str) -> tuple[float, floa
         if texts is None and shown:
             texts = data.get("answer_a" if shown == name else "answer_b")
         try:
-            found.append(float(told) if not missing(told) else float(len(text.words(texts))) if texts else -1.0)
-        except ValueError as error:
+            count = float(told) if not missing(told) else float(len(text.words(texts))) if texts else -1.0
+            if not missing(told) and not 0 <= count < math.inf:
+                raise ValueError(count)
+        except (TypeError, ValueError) as error:
             raise ThaikitError(f"{row.where(f'words_{name}')}: {shorten(told)} is no number of words") from error
+        found.append(count)
     return found[0], found[1]
 
 
