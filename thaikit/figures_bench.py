@@ -18,11 +18,11 @@ def bias_card(card: pd.DataFrame, *, margin: float = 0.5) -> Figure:
     """One line for each change and kind of base answer: the mean change of the score in points with its 95 % interval.
 
     `card` has shift, source, expected, change, low, high, n, verdict (see `bench_card.bias_card`); NaN is left out.
-    The tinted part of a line is where a fair judge's change lies (same: within `margin`). ThaikitError without a value.
+    The tinted part of a line is where a fair judge's change lies (same: within `margin`). ThaikitError without a line.
     """
     shown = card.reset_index(drop=True)
-    if shown.empty or shown["change"].isna().all():
-        raise ThaikitError("figures: no change of score to draw; no pair of answers has both scores")
+    if shown.empty:
+        raise ThaikitError("figures: the bias card has no line; no answer could be changed")
     sources = list(dict.fromkeys(shown["source"]))
     figure = Figure(figsize=(8.6, ROW * len(shown) + 1.3), layout="constrained")
     axes = figure.add_subplot()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
+from scipy import stats as sps
 
 from thaikit import ThaikitError, matched, stats
 from thaikit.judge import Case
@@ -105,6 +106,8 @@ def drift(panel: PanelEntry, judge: str, rows: Sequence[Mapping[str, Any]]) -> d
     """What run.json says of the panel: mean of now - frozen as an estimate with p (sign flip), how many answers moved,
     the smallest mean shift that the panel could show, whether the judge `shifted`, and a sentence.
 
+    A judge that moves up here and down there keeps its mean: `p_moved` (Fisher, one-sided) asks whether more answers
+    moved than differ between two askings in one run; NaN where nothing was asked twice. Both are held together (Holm).
     NaN with the reason where the judge has no frozen scores, or fewer than two answers have both.
     """
     lines = table(panel, judge, rows)
@@ -118,11 +121,31 @@ def drift(panel: PanelEntry, judge: str, rows: Sequence[Mapping[str, Any]]) -> d
     now, before = ([line[key] + LIFT for line in both] for key in ("now", "frozen"))
     made = stats.paired(now, before, rng=np.random.default_rng(SEED))
     moved, d = sum(line["moved"] != 0 for line in both), made.difference
-    shifted = bool(made.p < LEVEL)
+    p_moved = oftener(moved, len(both), *unsteady(rows))
+    shifted = min(value for value in stats.holm([made.p, p_moved]) if value == value) < LEVEL
     smallest = matched.smallest_difference([line["moved"] for line in both])
     says = f"Panel {panel.name}: {judge} moved on {moved} of {len(both)} answers, by {d.value:+.2f} points in the mean"
-    says += f" (p {made.p:.3f}); " + ("THE JUDGE HAS SHIFTED." if shifted else "no shift is shown.")
+    says += f" (p {made.p:.3f}; of so many moves {p_moved:.3f}); " if p_moved == p_moved else f" (p {made.p:.3f}); "
+    says += "THE JUDGE HAS SHIFTED." if shifted else "no shift is shown."
     return told | {
-        "moved": moved, "difference": d.as_dict(), "p": made.p, "smallest_detectable": smallest, "shifted": shifted,
-        "says": says,
+        "moved": moved, "difference": d.as_dict(), "p": made.p, "p_moved": p_moved, "smallest_detectable": smallest,
+        "shifted": bool(shifted), "says": says,
     }  # fmt: skip
+
+
+def unsteady(rows: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """(how many answers got another score when asked again in this run, how many were asked twice). Each counts once,
+    by its first repeat."""
+    scores: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row["kind"] in ("base", "repeat") and row["outcome"] == "ok":
+            scores.setdefault((row["source"], row["item"]), []).append(row["score"])
+    pairs = [found[:2] for found in scores.values() if len(found) > 1]
+    return sum(a != b for a, b in pairs), len(pairs)
+
+
+def oftener(moved: int, of: int, differ: int, asked: int) -> float:
+    """One-sided p (Fisher's exact test) that answers move more often than repeats differ; NaN without repeats."""
+    if not asked:
+        return float("nan")
+    return float(sps.fisher_exact([[moved, of - moved], [differ, asked - differ]], alternative="greater").pvalue)
