@@ -98,8 +98,7 @@ def load(name: str) -> Labels:
 
     A plain file has the columns item, annotator and label (and question), or item, annotator and one column a question
     (Q1, Q2 …), or item and one column an annotator (annotator_1, or "annotator_1 Q1"); anything else needs a parameter
-    file. ThaikitError names file, row and column of a fault: an unknown value, two labels for one thing, no such
-    column.
+    file. ThaikitError names file, row and column of a fault: an unknown value, two labels for one thing, no column.
     """
     if is_plain(name):
         path = params.expand(name, base=root())
@@ -122,7 +121,7 @@ def plain_layout(rows: Sequence[Row], name: str) -> LabelSet:
     """The layout of a file by its column names; ThaikitError where they tell none."""
     columns = list(rows[0].data)
     for row in rows:
-        late = [column for column in row.data if column not in rows[0].data and labels_column(str(column))]
+        late = [column for column in row.data if column not in columns and labels_column(str(column))]
         if late:
             raise ThaikitError(
                 f"{row.where()}: column {late[0]!r} is not in the first row; give every row the same ones"
