@@ -22,6 +22,7 @@ from thaikit.params import Source
 from thaikit.records import sha256_file, sha256_json
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
+WRITTEN_LIST = re.compile(r"""\s*(?:\[\s*\{?\s*['"].*\]|\{\s*['"](?:text|answer_start)['"]\s*:.*\})\s*""", re.DOTALL)
 SHOWN = 120  # characters of a faulty value that a message repeats
 
 
@@ -45,6 +46,14 @@ class Row:
         name = self.data.get("id", self.data.get("qID"))
         told = f" (id {str(name)[:SHOWN]})" if name not in (None, "") else ""
         return f"{self.file}, row {self.number}{told}" + (f", field {field}" if field else "")
+
+
+def one_text(row: Row, text: str, field: str) -> str:
+    """The text, unless it is a list or an object written out, as table programs do; that would score as one text."""
+    if WRITTEN_LIST.fullmatch(text):
+        told = f"{shorten(text)} is a list written as text; give one text a cell, or lists in JSONL"
+        raise ThaikitError(f"{row.where(field)}: {told}")
+    return text
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from thaikit.params import changed, expand, shown
 from thaikit.records import root, sha256_json
 from thaikit.shapes import MrcSet, load_tasks
 from thaikit.tasks.h6 import blank
-from thaikit.tasks.load import Row, decoded, pick, place_of, read_file, read_source, shorten, subset
+from thaikit.tasks.load import Row, decoded, one_text, pick, place_of, read_file, read_source, shorten, subset
 
 SAMPLES = "mrc-samples"
 DASH = "–"  # stands for a text that is not shown
@@ -218,7 +218,7 @@ def pairs(row: Row, answers: Any) -> list[tuple[Any, Any, Any]]:
 def checked(row: Row, pair: tuple[Any, Any, Any], context: str) -> str:
     """A reference that stands in the passage where its offset says, counted in code points."""
     value, start, end = pair
-    reference = filled(row, value, "answers")
+    reference = one_text(row, filled(row, value, "answers"), "answers")
     if start is None:
         return reference
     if isinstance(start, bool) or not isinstance(start, int) or start < 0:

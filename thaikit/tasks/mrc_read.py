@@ -3,7 +3,6 @@ predictions) in CSV or JSONL, or the bundled written answers. Every column is re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,6 @@ from thaikit.tasks.mrc import MrcItem
 
 BUNDLED = "replay-mrc-answers"
 PREDICTIONS = ("predictions", "prediction", "answer")
-WRITTEN_LIST = re.compile(
-    r"""\s*(?:\[\s*(?:\{\s*)?['"].*\]|\{\s*['"](?:text|answer_start)['"]\s*:.*\})\s*$""", re.DOTALL
-)
 NOT_SCORED = ("filtered", "failed")  # answers that never came: coverage falls, no failure becomes a score
 
 
@@ -112,10 +108,6 @@ def answer_of(row: Row) -> dict[str, Any]:
     if not column:
         there = ", ".join(map(str, row.data))
         raise ThaikitError(f"{row.where('predictions')}: no column {' or '.join(PREDICTIONS)}, there are {there}")
-    for field in ("references", "reference", "answers"):
-        if isinstance(row.data.get(field), str) and WRITTEN_LIST.match(row.data[field]):
-            told = f"{shorten(row.data[field])} is a list written as text, which would score as one reference"
-            raise ThaikitError(f"{row.where(field)}: {told}; give one reference a cell, or lists in JSONL")
     item = item_of(row)
     answer, outcome = row.data[column], row.data.get("outcome") or "ok"
     if outcome not in OUTCOMES:
