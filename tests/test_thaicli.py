@@ -224,6 +224,8 @@ def test_the_samples_through_answers_and_judge(tmp_path: Path) -> None:
     run = leaf(tmp_path / "a", "thaicli_answer", model=name, tasks="thaicli-samples")
     answering = thaicli_answer.Answering(run, name, data)
     rows = answering.answer()
+    shown = thaicli_answer.item_table(rows, data)
+    assert {"question", "answer", "chosen", "rejected"} <= set(shown) and set(shown["chosen"][:6]) == {"–"}
     record = answering.finish(rows)
     assert record["headline"]["thaicli_answers"]["outcomes"]["filtered"] == 1 and len(rows) == 56
     given = {"model": name, "judge": "replay-thaicli-judge", "tasks": "thaicli-samples", "gate": True}

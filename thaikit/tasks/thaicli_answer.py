@@ -216,9 +216,9 @@ def answer_row(row: Mapping[str, Any], by_id: Mapping[str, tuple[int, CliItem]],
 
 
 def item_table(rows: Sequence[Mapping[str, Any]], data: CliData, **options: bool) -> pd.DataFrame:
-    """The first answers as a person reads them (see `visible`)."""
-    shown = list(visible(rows, data, **options))
-    return pd.DataFrame(shown)[["id", "theme", "question", "answer", "outcome", "new_tokens"]]
+    """The first answers as a person reads them, the item's own two beside them (see `visible`)."""
+    columns = ["id", "theme", "question", "answer", "chosen", "rejected", "outcome", "new_tokens"]
+    return pd.DataFrame(list(visible(rows, data, **options)))[columns]
 
 
 def visible(
