@@ -356,7 +356,9 @@ def test_a_leaf_past_its_timeout_is_ended(notebooks: Path, tmp_path: Path) -> No
 
 def start(suite: Path, outputs: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "thaikit", "run", str(suite), "--outputs", str(outputs)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A shell's background job ignores Ctrl-C, and so would all that it starts.
+    signals = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **signals)
 
 
 def wait_for_rows(folder: Path, count: int) -> list[int]:
