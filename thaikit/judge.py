@@ -1,23 +1,17 @@
-"""A judge: its prompt filled, its replies read, an unreadable one asked for again, each case ended in one outcome.
-
-One generation and at most as many regenerations as the judge file allows (ThaiCLI paper, section 4.4: 16). A failed
-transport is no verdict and a content filter is asked once; neither becomes a score.
-"""
+"""ThaiCLI's judge: the texts of a case put into its prompt, a score read, each case ended in one outcome."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from thaikit import ThaikitError, params, reading
+from thaikit import ThaikitError, judging, params, reading
 from thaikit.chat import Ask, Message, Reply, Sampling
+from thaikit.judging import NOT_JUDGED
 from thaikit.rowlog import RowLog
 from thaikit.shapes import JudgeEntry, PromptEntry
 
-AGAIN = reading.WITHOUT_VERDICT  # outcomes that lead to a regeneration
-NOT_JUDGED = ("filtered", "failed")  # outcomes of an answer that leave nothing to judge
 PLACES = ("MODEL_ANSWER", "QUESTION", "CHOSEN", "REJECTED")
 
 
@@ -74,43 +68,29 @@ class Judge:
     @property
     def sampling(self) -> Sampling:
         """How its replies are drawn."""
-        s = self.entry.sampling
-        return Sampling(s.temperature, s.top_p, s.max_tokens, s.seed, tuple(s.stops))
+        return self.entry.sampling.drawn()
 
     def ask(self, case: Case) -> Ask:
         """The request about a case."""
         return Ask(case.id, self.messages(case), repeat=case.repeat, run=case.run)
 
     def messages(self, case: Case) -> tuple[Message, ...]:
-        """The conversation about a case: all places filled in one pass, so that texts are never read as places."""
+        """The conversation about a case (`judging.turns`)."""
         answer = reading.neutralised(case.answer) if self.entry.variant == "neutralise" else case.answer
         texts = (answer, case.question, case.chosen, case.rejected)
-        user = reading.fill(self.prompt.user, dict(zip(PLACES, texts, strict=True)))
-        system = ({"role": "system", "content": self.prompt.system},) if self.prompt.system else ()
-        return (*system, {"role": "user", "content": user})
+        return judging.turns(self.prompt, dict(zip(PLACES, texts, strict=True)))
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of it: model, prompt by hash, rule in words, variant, sampling, tries."""
-        both = {"system": self.prompt.system, "user": self.prompt.user}
-        hashes = {key: hashlib.sha256(text.encode()).hexdigest() for key, text in both.items() if text}
-        return {
-            "name": self.name, "model": self.entry.model, "prompt": self.entry.prompt, "prompt_sha256": hashes,
-            "prompt_source": self.prompt.source, "rule": self.entry.rule, "rule_says": reading.RULES[self.entry.rule],
-            "pattern": reading.PAPER_PATTERN, "variant": self.entry.variant, "tries": self.entry.tries,
-            "variant_says": reading.VARIANTS[self.entry.variant],
-            "sampling": self.entry.sampling.model_dump(), "note": self.entry.note,
+        return judging.facts(self.name, self.entry, self.prompt) | {
+            "rule_says": reading.RULES[self.entry.rule], "pattern": reading.PAPER_PATTERN,
+            "variant": self.entry.variant, "variant_says": reading.VARIANTS[self.entry.variant],
         }  # fmt: skip
 
 
 def outcome_of(reply: Reply, verdict: reading.Verdict) -> str:
-    """The outcome of a judge's reply after reading: what the server said outranks what the text looks like."""
-    if reply.outcome in ("refused", "filtered", "failed"):
-        return reply.outcome
-    if verdict.thinking:
-        return "truncated"
-    if verdict.score is not None:
-        return "ok"
-    return "truncated" if reply.outcome == "truncated" or reply.finish == "length" else "unreadable"
+    """The outcome of a judge's reply after reading (`judging.settled`)."""
+    return judging.settled(reply, read=verdict.score is not None, thinking=verdict.thinking)
 
 
 def judge_all(
@@ -118,9 +98,8 @@ def judge_all(
 ) -> None:
     """Judge every case and append one row each to `log` as soon as its outcome is known.
 
-    `model` is what `chat.open_chat` gives. A case whose answer was filtered or failed (`answer_outcome` in `told`) is
-    not put to it: there is nothing to judge, and its row says so. Every reply, regenerated ones too, is in `replies`
-    before it is read; those that are there already are not asked for again.
+    `model` and `replies` as `judging.rounds` takes them. A case whose answer was filtered or failed (`answer_outcome`
+    in `told`) is not put to it: there is nothing to judge, and its row says so.
     """
     by_key = {case.key: (index, case) for index, case in enumerate(cases)}
     if len(by_key) != len(cases):
@@ -129,69 +108,45 @@ def judge_all(
         if case.lost and case.key not in log.ids:
             log.append(unjudged(case, index=index, outcome=case.told["answer_outcome"]))
     waiting = [case for case in cases if not case.lost]
-    heard: dict[str, list[Reply]] = {}
-    done = 0
+
+    def outcome(reply: Reply) -> str:
+        return outcome_of(reply, reading.read(reply.text, rule=judge.entry.rule))
+
     asks = (judge.ask(case) for case in waiting)
-    for ask, reply in model.ask(asks, sampling=judge.sampling, log=replies, tell=tell, then=follow_up(judge)):
+    told = judging.rounds(asks, model, judge.entry, outcome=outcome, replies=replies, tell=tell)
+    for done, (ask, said) in enumerate(told, 1):
         key = Ask(ask.id, "", repeat=ask.repeat).key
-        heard.setdefault(key, []).append(reply)
-        if again(judge, ask, reply):
-            continue
         index, case = by_key[key]
-        said = heard.pop(key)
         if key not in log.ids:
             log.append(judgement(judge, case, said, index=index))
-        done += 1
         tell(f"{done:,} of {len(waiting):,} judged")
 
 
-def follow_up(judge: Judge) -> Callable[[Ask, Reply], Ask | None]:
-    """What to ask after a reply: the same once more where it holds no verdict and tries are left."""
-    return lambda ask, reply: ask.again() if again(judge, ask, reply) else None
-
-
-def again(judge: Judge, ask: Ask, reply: Reply) -> bool:
-    """Whether a reply leads to a regeneration."""
-    if ask.attempt + 1 >= judge.entry.tries:
-        return False
-    return outcome_of(reply, reading.read(reply.text, rule=judge.entry.rule)) in AGAIN
-
-
 def judgement(judge: Judge, case: Case, said: Sequence[Reply], *, index: int) -> dict[str, Any]:
-    """The row of a case: the last reply as it came, what was read from it, the outcome. Only `ok` has a score.
-
-    `tries` replies came, `identical` of them repeat an earlier one to the letter (a greedy judge can only repeat
-    itself); `score_tags` counts score tags in the last reply, `answer_tags` our own tags inside the answer.
-    """
+    """The row of a case: the last reply as it came, what was read from it, the outcome, what it cost
+    (`judging.account`). Only `ok` has a score. `score_tags` counts score tags in the last reply."""
     last = said[-1]
     verdict = reading.read(last.text, rule=judge.entry.rule)
     outcome = outcome_of(last, verdict)
-    score = verdict.score if outcome == "ok" else None
-    return {
-        "id": case.key, "index": index, **case.told, "question": case.question, "answer": case.answer,
-        "chosen": case.chosen, "rejected": case.rejected, "asked": True, "reply": last.text, "outcome": outcome,
-        "score": score, "explanation": verdict.explanation if outcome == "ok" else "", "rule": judge.entry.rule,
-        "tries": len(said), "identical": len(said) - len({reply.text for reply in said}),
-        "score_tags": verdict.score_tags, "answer_tags": reading.count_tags(case.answer), "finish": last.finish,
-        "refusal": last.refusal, "error": last.error, "judge_model": last.model,
-        "retries": sum(reply.retries for reply in said), "seconds": round(sum(reply.seconds for reply in said), 3),
-        "prompt_tokens": total(reply.prompt_tokens for reply in said),
-        "completion_tokens": total(reply.completion_tokens for reply in said),
+    ok = outcome == "ok"
+    return texts_of(case, index=index) | {
+        "asked": True, "reply": last.text, "outcome": outcome, "score": verdict.score if ok else None,
+        "explanation": verdict.explanation if ok else "", "rule": judge.entry.rule, "score_tags": verdict.score_tags,
+        **judging.account(said),
     }  # fmt: skip
 
 
 def unjudged(case: Case, *, index: int, outcome: str) -> dict[str, Any]:
     """The row of a case that is not put to the judge because its answer was filtered or failed: no score."""
-    return {
-        "id": case.key, "index": index, **case.told, "question": case.question, "answer": case.answer,
-        "chosen": case.chosen, "rejected": case.rejected, "asked": False, "reply": "", "outcome": outcome,
-        "score": None, "explanation": "", "rule": "", "tries": 0, "identical": 0, "score_tags": 0,
-        "answer_tags": reading.count_tags(case.answer), "finish": "", "refusal": "", "error": "", "judge_model": "",
-        "retries": 0, "seconds": 0.0, "prompt_tokens": None, "completion_tokens": None,
+    return texts_of(case, index=index) | {
+        "asked": False, "reply": "", "outcome": outcome, "score": None, "explanation": "", "rule": "", "score_tags": 0,
+        **judging.account([]),
     }  # fmt: skip
 
 
-def total(counts: Iterator[int | None]) -> int | None:
-    """The sum of token counts, None where a server told none."""
-    told = list(counts)
-    return None if None in told else sum(told)  # type: ignore[arg-type]
+def texts_of(case: Case, *, index: int) -> dict[str, Any]:
+    """What a row says of the case itself; `answer_tags` counts our own tags inside the answer."""
+    return {
+        "id": case.key, "index": index, **case.told, "question": case.question, "answer": case.answer,
+        "chosen": case.chosen, "rejected": case.rejected, "answer_tags": reading.count_tags(case.answer),
+    }  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from thaikit.chat import Sampling
 from thaikit.params import ModelEntry, Source, Strict, TaskSet, expand, load, locate, read_yaml
 from thaikit.records import root
 
@@ -47,6 +48,10 @@ class SamplingEntry(Strict):
     max_tokens: int = Field(default=1024, ge=1)
     seed: int | None = None
     stops: list[str] = []
+
+    def drawn(self) -> Sampling:
+        """The same as models take it."""
+        return Sampling(self.temperature, self.top_p, self.max_tokens, self.seed, tuple(self.stops))
 
 
 class JudgeEntry(Strict):

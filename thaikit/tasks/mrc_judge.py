@@ -6,16 +6,15 @@ counted; so are refused, filtered, truncated and failed ones. No failure becomes
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thaikit import ThaikitError, params, reading, verdicts
+from thaikit import ThaikitError, judging, params, verdicts
 from thaikit.chat import OUTCOMES, Ask, Message, Reply, Sampling, ended
-from thaikit.judge import AGAIN, NOT_JUDGED, total
+from thaikit.judging import NOT_JUDGED
 from thaikit.rowlog import RowLog
 from thaikit.shapes import JudgeEntry, PromptEntry
 from thaikit.verdicts import QUESTIONS
@@ -73,30 +72,21 @@ class MrcJudge:
     @property
     def sampling(self) -> Sampling:
         """How its replies are drawn."""
-        s = self.entry.sampling
-        return Sampling(s.temperature, s.top_p, s.max_tokens, s.seed, tuple(s.stops))
+        return self.entry.sampling.drawn()
 
     def messages(self, case: Answered) -> tuple[Message, ...]:
-        """The conversation about an answer, all places filled in one pass; the first reference is shown."""
+        """The conversation about an answer (`judging.turns`); the first reference is shown."""
         places = {
             "context": case.context,
             "question": case.question,
             "reference_answer": case.references[0] if case.references else "",
             "prediction_answer": case.answer,
         }
-        user = reading.fill(self.prompt.user, places)
-        system = ({"role": "system", "content": self.prompt.system},) if self.prompt.system else ()
-        return (*system, {"role": "user", "content": user})
+        return judging.turns(self.prompt, places)
 
     def facts(self) -> dict[str, Any]:
-        """What run.json says of it: model, prompt by hash, rule, sampling, tries."""
-        both = {"system": self.prompt.system, "user": self.prompt.user}
-        return {
-            "name": self.name, "model": self.entry.model, "prompt": self.entry.prompt,
-            "prompt_sha256": {key: hashlib.sha256(text.encode()).hexdigest() for key, text in both.items() if text},
-            "prompt_source": self.prompt.source, "rule": self.entry.rule, "tries": self.entry.tries,
-            "sampling": self.entry.sampling.model_dump(), "note": self.entry.note,
-        }  # fmt: skip
+        """What run.json says of it."""
+        return judging.facts(self.name, self.entry, self.prompt)
 
 
 def check_rule(rule: str, *, where: str) -> None:
@@ -107,12 +97,8 @@ def check_rule(rule: str, *, where: str) -> None:
 
 
 def outcome_of(reply: Reply, read: verdicts.Reading) -> str:
-    """The outcome of a judge's reply after reading: what the server said outranks what the text looks like."""
-    if reply.outcome in ("refused", "filtered", "failed"):
-        return reply.outcome
-    if read.verdicts is not None:
-        return "ok"
-    return "truncated" if reply.outcome == "truncated" or reply.finish == "length" else "unreadable"
+    """The outcome of a judge's reply after reading (`judging.settled`)."""
+    return judging.settled(reply, read=read.verdicts is not None)
 
 
 def judge_all(
@@ -120,8 +106,7 @@ def judge_all(
 ) -> None:
     """Judge every answer and append one row each to `log`; answers that never came are rows too, not asked.
 
-    `model` is what `chat.open_chat` gives. Every reply is in `replies` before it is read, and none that is there is
-    asked for again. ThaikitError where an item of a model stands twice.
+    `model` and `replies` as `judging.rounds` takes them. ThaikitError where an item of a model stands twice.
     """
     by_id = {case.id: (index, case) for index, case in enumerate(cases)}
     if len(by_id) != len(cases):
@@ -130,28 +115,19 @@ def judge_all(
         if case.outcome in NOT_JUDGED and case.id not in log.ids:
             log.append(judgement(case, [], index=index, rule=judge.entry.rule, judge=judge.name))
     asks = (Ask(case.id, judge.messages(case)) for case in cases if case.outcome not in NOT_JUDGED)
-    heard: dict[str, list[Reply]] = {}
 
-    def then(ask: Ask, reply: Reply) -> Ask | None:
-        return ask.again() if asks_again(judge, ask, reply) else None
+    def outcome(reply: Reply) -> str:
+        return outcome_of(reply, verdicts.read(reply.text, rule=judge.entry.rule))
 
-    for ask, reply in model.ask(asks, sampling=judge.sampling, log=replies, tell=tell, then=then):
-        heard.setdefault(ask.id, []).append(reply)
-        if not asks_again(judge, ask, reply) and ask.id not in log.ids:
+    for ask, said in judging.rounds(asks, model, judge.entry, outcome=outcome, replies=replies, tell=tell):
+        if ask.id not in log.ids:
             index, case = by_id[ask.id]
-            log.append(judgement(case, heard.pop(ask.id), index=index, rule=judge.entry.rule, judge=judge.name))
-
-
-def asks_again(judge: MrcJudge, ask: Ask, reply: Reply) -> bool:
-    """Whether a reply leads to a regeneration."""
-    if ask.attempt + 1 >= judge.entry.tries:
-        return False
-    return outcome_of(reply, verdicts.read(reply.text, rule=judge.entry.rule)) in AGAIN
+            log.append(judgement(case, said, index=index, rule=judge.entry.rule, judge=judge.name))
 
 
 def judgement(case: Answered, said: Sequence[Reply], *, index: int, rule: str, judge: str) -> dict[str, Any]:
     """The row of an answer: the last reply as it came, q1 to q4 (1, 0, None where the outcome is not ok), what was
-    wrong (`fault`), and what it cost. `tries` replies came, `identical` of them repeat an earlier one to the letter."""
+    wrong (`fault`), and what it cost (`judging.account`)."""
     last = said[-1] if said else Reply(outcome="failed")
     read = verdicts.read(last.text, rule=rule)
     outcome = outcome_of(last, read)
@@ -163,12 +139,8 @@ def judgement(case: Answered, said: Sequence[Reply], *, index: int, rule: str, j
         "fault": read.fault if outcome in ("unreadable", "truncated") else "",
         "passage": case.passage or f"item {case.item}",
         "question": case.question, "references": list(case.references), "answer": case.answer,
-        "answer_outcome": case.outcome, "words": case.words, "reply": last.text, "rule": rule, "tries": len(said),
-        "identical": len(said) - len({reply.text for reply in said}), "finish": last.finish, "refusal": last.refusal,
-        "error": last.error, "judge_model": last.model, "retries": sum(reply.retries for reply in said),
-        "seconds": round(sum(reply.seconds for reply in said), 3),
-        "prompt_tokens": total(reply.prompt_tokens for reply in said) if said else None,
-        "completion_tokens": total(reply.completion_tokens for reply in said) if said else None,
+        "answer_outcome": case.outcome, "words": case.words, "reply": last.text, "rule": rule,
+        **judging.account(said),
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError, chat, f1, params, records
-from thaikit.judge import NOT_JUDGED
+from thaikit.judging import NOT_JUDGED
 from thaikit.params import ModelEntry, expand
 from thaikit.records import Run, root
 from thaikit.tasks import mrc_read, mrc_verdicts

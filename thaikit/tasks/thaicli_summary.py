@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from thaikit import ThaikitError, matched, stats
-from thaikit.judge import AGAIN
+from thaikit.judging import AGAIN
 from thaikit.shapes import FORMATS, THEMES
 from thaikit.stats import Estimate
 
