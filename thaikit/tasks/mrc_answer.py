@@ -4,7 +4,6 @@ an answer with its outcome (WangchanLion paper, section 3.1 and appendix A)."""
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +12,12 @@ from typing import Any
 import pandas as pd
 
 from thaikit import ThaikitError, chat, params, reading, records
-from thaikit.chat import OUTCOMES, Ask, Prompt, Reply, Sampling
+from thaikit.chat import Ask, Prompt, Reply, Sampling
 from thaikit.records import Run
 from thaikit.shapes import PromptEntry, answer_prompt
+from thaikit.tasks import answers
 from thaikit.tasks.items import digest
 from thaikit.tasks.mrc import DASH, Exemplar, MrcData, MrcItem
-
-LIMIT_HIT_ALLOWED = 0.01  # Thai needs two to four times the tokens of English: a small limit cuts answers off
 
 
 def choose_prompt(model: str, prompt: str = "") -> tuple[str, PromptEntry]:
@@ -131,7 +129,7 @@ class Answering:
             return self.run.record
         whole = {key: getattr(self.prompt, key) for key in ("system", "shot", "user")}
         return self.run.finish(
-            headline={"mrc_answers": counts(rows)},
+            headline={"mrc_answers": answers.counts(rows)},
             model=self.model.facts(),
             sampling={"temperature": 0.0, "max_new_tokens": self.max_new_tokens, "stops": []},
             shots=self.shots,
@@ -166,38 +164,19 @@ def prepare(
     return Answering(run, model, data, name, entry, shots, max_new_tokens, max_cost, batch_size)
 
 
-def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts over answers: outcomes, those that hit the token limit and their share, empty ones."""
-    hit = sum(row["finish"] == "length" for row in rows)
-    return {
-        "answers": len(rows), "outcomes": dict(Counter(row["outcome"] for row in rows).most_common()),
-        "limit_hits": hit, "limit_hit": hit / len(rows) if rows else float("nan"),
-        "empty": sum(not row["answer"].strip() for row in rows),
-    }  # fmt: skip
-
-
 def outcome_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row: answers, how many of each outcome, limit-hit rate in percent, empty answers."""
-    found = counts(rows)
-    each = {outcome: found["outcomes"].get(outcome, 0) for outcome in OUTCOMES}
-    line = {"answers": len(rows), **each, "limit_hit_percent": 100 * found["limit_hit"], "empty": found["empty"]}
-    return pd.DataFrame([line])
+    return pd.DataFrame([answers.outcome_line(rows)])
 
 
 def warnings(rows: Sequence[Mapping[str, Any]], *, max_new_tokens: int) -> list[str]:
     """What must be said in words: answers cut off by the limit, empty ones, answers that never came."""
-    said, found = [], counts(rows)
-    if found["limit_hit"] > LIMIT_HIT_ALLOWED:
-        said.append(
-            f"{found['limit_hits']} of {len(rows)} answers hit the limit of {max_new_tokens} new tokens and are scored "
-            "as they stand; raise max_new_tokens."
-        )
-    if found["empty"]:
-        said.append(f"{found['empty']} of {len(rows)} answers are empty and score 0.")
-    lost = {name: found["outcomes"].get(name, 0) for name in ("filtered", "failed")}
-    if any(lost.values()):
-        said.append(f"Not scored, since no answer came: {lost['filtered']} filtered, {lost['failed']} failed.")
-    return said
+    empty = answers.counts(rows)["empty"]
+    return [
+        *answers.cut_off(rows, max_new_tokens=max_new_tokens, done="scored"),
+        *([f"{empty} of {len(rows)} answers are empty and score 0."] if empty else []),
+        *answers.lost(rows, done="scored"),
+    ]
 
 
 def answer_table(

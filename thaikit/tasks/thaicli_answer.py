@@ -17,13 +17,12 @@ from thaikit import ThaikitError, chat, extract, money, reading, records
 from thaikit.chat import OUTCOMES, Ask, Reply, Sampling
 from thaikit.embedded import EMBEDDED
 from thaikit.records import Run
-from thaikit.tasks import thaicli
+from thaikit.tasks import answers, thaicli
 from thaikit.tasks.items import digest
 from thaikit.tasks.thaicli import CliData, CliItem
 
 PLAIN = "คำถาม: {question}\nคำตอบ:"  # for a model without a chat template
 PLAIN_STOPS = ("\nคำถาม:",)  # a base model goes on to ask itself; the paper's answers end by themselves
-LIMIT_HIT_ALLOWED = 0.01  # Thai needs two to four times the tokens of English: a small limit cuts answers off
 
 
 @dataclass
@@ -124,14 +123,10 @@ def own_template(model: Any) -> bool:
 
 def facts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Counts over answers: outcomes, limit hits and their share, empty ones, those that hold our tags or a thought."""
-    hit = sum(row["finish"] == "length" for row in rows)
-    return {
-        "answers": len(rows), "outcomes": dict(Counter(row["outcome"] for row in rows).most_common()),
-        "limit_hits": hit, "limit_hit": hit / len(rows) if rows else float("nan"),
-        "empty": sum(not row["answer"].strip() for row in rows),
+    return answers.counts(rows) | {
         "with_our_tags": sum(row["our_tags"] > 0 for row in rows),
         "with_thoughts": sum(bool(row["thought"]) for row in rows),
-    }  # fmt: skip
+    }
 
 
 def outcome_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -139,25 +134,16 @@ def outcome_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     lines = []
     for name in ("all", *dict.fromkeys(row["format"] for row in rows)):
         part = [row for row in rows if name in ("all", row["format"])]
-        told = facts(part)
-        counts = {outcome: told["outcomes"].get(outcome, 0) for outcome in OUTCOMES}
-        lines.append({"format": name, "answers": len(part), **counts, "limit_hit_percent": 100 * told["limit_hit"],
-                      "empty": told["empty"]})  # fmt: skip
+        lines.append({"format": name} | answers.outcome_line(part))
     return pd.DataFrame(lines)
 
 
 def warnings(rows: Sequence[Mapping[str, Any]], *, max_new_tokens: int) -> list[str]:
     """What must be said in words: answers cut off by the limit, answers that never came."""
-    told, found = [], facts(rows)
-    if found["limit_hit"] > LIMIT_HIT_ALLOWED:
-        told.append(
-            f"{found['limit_hits']} of {len(rows)} answers hit the limit of {max_new_tokens} new tokens and are judged "
-            "as they stand; raise max_new_tokens."
-        )
-    lost = {name: found["outcomes"].get(name, 0) for name in ("filtered", "failed")}
-    if any(lost.values()):
-        told.append(f"Not judged, since no answer came: {lost['filtered']} filtered, {lost['failed']} failed.")
-    return told
+    return [
+        *answers.cut_off(rows, max_new_tokens=max_new_tokens, done="judged"),
+        *answers.lost(rows, done="judged"),
+    ]
 
 
 # ------------------------------------------------------------------------------------------------- read back
