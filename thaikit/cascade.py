@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from thaikit.loglikelihood import text_config
 from thaikit.tree import Prefix, attention_kinds
 
 Part = tuple[torch.Tensor, torch.Tensor]  # values (batch, heads, queries, size), log-sum-exps (batch, heads, queries)
@@ -35,7 +36,7 @@ def attend(
 @contextmanager
 def attending(model: Any) -> Iterator[None]:
     """Have the model's layers call `attend`, which must be registered with transformers under NAME."""
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     before = config._attn_implementation
     config._attn_implementation = NAME
     try:
@@ -189,7 +190,7 @@ def hidden(seen: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
 
 def layer_windows(model: Any) -> list[int]:
     """The sliding window of each layer (0: it sees everything)."""
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     kinds, window = attention_kinds(model)
     names = getattr(config, "layer_types", None) or []
     if not kinds:

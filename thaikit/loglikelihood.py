@@ -115,11 +115,16 @@ def decoder(model: Any) -> Any:
     return inner.base_model if found is None else found
 
 
+def text_config(model: Any) -> Any:
+    """The config of the text model: that of a model for pictures too lies inside the whole one's."""
+    return model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+
+
 def logits(model: Any, hidden: torch.Tensor) -> torch.Tensor:
     """fp32 logits of hidden rows (n, vocabulary), with the model's final soft cap where its config has one."""
     head = model.get_output_embeddings()
     out = head(hidden.to(head.weight.device)).float()
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     cap = getattr(config, "final_logit_softcapping", None)
     out = out * (getattr(config, "logit_scale", None) or 1.0) / (getattr(config, "logits_scaling", None) or 1.0)
     return torch.tanh(out / cap) * cap if cap else out

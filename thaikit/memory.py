@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from thaikit.loglikelihood import text_config
+
 CPU_PACK = 1024  # beyond it a dense mask costs more attention than larger matrices gain
 CPU_ROWS = 32  # a step reads all weights once, however many rows it serves
 LARGEST_PACK = 16_384
@@ -37,7 +39,7 @@ class Shape:
 
 def shape_of(model: Any) -> Shape:
     """A model's shape, read off its config."""
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     heads = getattr(config, "num_attention_heads", 1) or 1
     kv_heads = getattr(config, "num_key_value_heads", None) or heads
     hidden = config.hidden_size

@@ -17,7 +17,7 @@ import torch
 
 from thaikit.cascade import Shelf, attending
 from thaikit.loglikelihood import decoder, logits
-from thaikit.tree import Prefix, cache_argument, run_chain
+from thaikit.tree import REFUSALS, Prefix, cache_argument, refusal, run_chain, too_far
 
 LOOK = 3  # tokens that must agree before their successors are tried again
 REACH = 16  # the most tokens of a row that are tried in one step
@@ -158,13 +158,12 @@ def unfit(model: Any) -> str:
         shelf.keep(torch.zeros(0, dtype=torch.long, device=model.get_input_embeddings().weight.device), more=2)
         first = forward(model, shelf, a[:6] + b[:6], [0] * 6 + [1] * 6, [*range(6), *range(6)])
         last = forward(model, shelf, a[6:] + b[6:], [0] * 5 + [1], [*range(6, 11), 6])
-    except (TypeError, ValueError, RuntimeError, AttributeError, IndexError, KeyError, NotImplementedError) as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+    except REFUSALS as error:
+        return refusal(error)
     worst = 0.0
     for ids, parts in ((a, (first[:6], last[:5])), (b, (first[6:], last[5:]))):
         with torch.inference_mode():
             whole = decoder(model)(input_ids=torch.tensor([stem + ids], device=first.device), use_cache=False)[0]
             told = logits(model, torch.cat(parts)).log_softmax(-1)
             worst = max(worst, float((told - logits(model, whole[0, len(stem) :]).log_softmax(-1)).abs().max()))
-    narrow = next(model.parameters()).dtype != torch.float32
-    return "" if worst <= (0.25 if narrow else 1e-3) else f"log-probabilities differ by {worst:.2g} on two rows"
+    return too_far(model, worst, where="on two rows")

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from thaikit.loglikelihood import HEAD_ROWS, Scored, decoder, logits, score_plain
+from thaikit.loglikelihood import HEAD_ROWS, Scored, decoder, logits, score_plain, text_config
 from thaikit.trie import MIN_PREFIX, Drop, Segment, Want, feeds, plan
 
 WINDOW = 8192  # requests planned at once; a prefix shared by all is run again in each window
 SMALLEST_PACK = 64
+# How models fail that the kernels do not fit.
+REFUSALS = (TypeError, ValueError, RuntimeError, AttributeError, IndexError, KeyError, NotImplementedError)
 
 
 class Prefix:
@@ -51,17 +53,6 @@ class Prefix:
         """Forget all but the first `past` tokens."""
         kept = {layer: tuple(states[:, :, :past].clone() for states in pair) for layer, pair in self.layers.items()}
         self.layers = kept if past else {}
-
-    def copy(self) -> Prefix:
-        """A prefix of its own that starts from this one and keeps what it sees."""
-        longer = Prefix()
-        longer.keep = True
-        longer.layers = dict(self.layers)
-        return longer
-
-    def select(self, keys: torch.Tensor) -> None:
-        """Keep only these of the cached tokens."""
-        self.layers = {layer: tuple(states[:, :, keys] for states in pair) for layer, pair in self.layers.items()}
 
 
 class Ledger:
@@ -165,7 +156,7 @@ def unfit(model: Any) -> str:
 
     Recurrent or hybrid states, positional biases and attention of a model's own show here as an error or a difference.
     """
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     window = getattr(config, "sliding_window", None) or 0
     trunk = MIN_PREFIX + 16 + (window if window <= 1024 else 0)
     draw = np.random.default_rng(0)
@@ -174,12 +165,22 @@ def unfit(model: Any) -> str:
     requests = [(stem, a), ([*stem, *a], b), ([*stem, *c], a), ([*stem, *c], b), (stem[:20], c)]
     try:
         packed = dict(score_tree(model, requests, pack=trunk // 2))
-    except (TypeError, ValueError, RuntimeError, AttributeError, IndexError, KeyError, NotImplementedError) as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+    except REFUSALS as error:
+        return refusal(error)
     plain = dict(score_plain(model, requests, batch_size=1))
     worst = max(float(np.abs(packed[i].logprobs - plain[i].logprobs).max()) for i in plain)
+    return too_far(model, worst, where="on a small tree")
+
+
+def refusal(error: Exception) -> str:
+    """What a probe tells of a model that could not run it."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+
+
+def too_far(model: Any, worst: float, *, where: str) -> str:
+    """What a probe tells of the largest difference of two paths' log-probabilities, "" where it is only rounding."""
     narrow = next(model.parameters()).dtype != torch.float32
-    return "" if worst <= (0.25 if narrow else 1e-3) else f"log-probabilities differ by {worst:.2g} on a small tree"
+    return "" if worst <= (0.25 if narrow else 1e-3) else f"log-probabilities differ by {worst:.2g} {where}"
 
 
 def cache_argument(stack: Any) -> str:
@@ -240,7 +241,7 @@ def flex_masks(model: Any, past: int, ends: torch.Tensor, depth: torch.Tensor, k
 
 def attention_kinds(model: Any) -> tuple[set[str], int]:
     """The kinds of attention layers that a config names, and the sliding window (0: none)."""
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     window = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
     return set(getattr(config, "layer_types", None) or []), window or 0
 
