@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,15 +85,16 @@ def percent(value: Any, digits: int = 2) -> str:
     return DASH if math.isnan(x) else f"{100 * x:.{digits}f}".replace("-", "−")
 
 
-def cell(estimate: Mapping[str, Any] | None) -> dict[str, str]:
-    """An estimate as a table cell: value, interval, n, and where something is missing the reason."""
+def cell(estimate: Mapping[str, Any] | None, *, show: Callable[..., str] = percent) -> dict[str, str]:
+    """An estimate as a table cell: value, interval, n, and where something is missing the reason. `show` writes a
+    number, with fewer digits where it is told how many."""
     if not estimate:
         return {"value": DASH, "interval": "", "n": "", "why": "not run"}
     low, high = number(estimate.get("low")), number(estimate.get("high"))
     bare = math.isnan(low) or math.isnan(high)
     why = str(estimate.get("method", "")) if bare or math.isnan(number(estimate.get("value"))) else ""
-    interval = DASH if bare else f"{percent(low, 1)} to {percent(high, 1)}"
-    return {"value": percent(estimate.get("value")), "interval": interval, "n": str(estimate.get("n", "")), "why": why}
+    interval = DASH if bare else f"{show(low, 1)} to {show(high, 1)}"
+    return {"value": show(estimate.get("value")), "interval": interval, "n": str(estimate.get("n", "")), "why": why}
 
 
 def columns(group: Group) -> list[dict[str, str]]:

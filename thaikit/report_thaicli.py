@@ -16,7 +16,7 @@ from thaikit.figures_thaicli import FORMATS, THEMES, score_dots
 from thaikit.reading import WITHOUT_VERDICT
 from thaikit.records import Leaf, leaves, read_rows
 from thaikit.report_items import cut, may_show
-from thaikit.report_parts import DASH, SEED, number, p_value, percent, told
+from thaikit.report_parts import DASH, SEED, cell, number, p_value, percent, told
 
 STAGE, PREFERENCE, BENCH = "thaicli_judge", "thaicli_preference", "judge_bench"
 SENSITIVE = "royal family"
@@ -110,14 +110,8 @@ def point(value: Any, digits: int = 2) -> str:
 
 
 def score_cell(estimate: Mapping[str, Any] | None) -> dict[str, str]:
-    """An estimate as a table cell: value, interval, n, and where something is missing the reason."""
-    if not estimate:
-        return {"value": DASH, "interval": "", "n": "", "why": "not run"}
-    low, high = number(estimate.get("low")), number(estimate.get("high"))
-    bare = math.isnan(low) or math.isnan(high)
-    interval = DASH if bare else f"{point(low, 1)} to {point(high, 1)}"
-    why = str(estimate.get("method", "")) if bare else ""
-    return {"value": point(estimate.get("value")), "interval": interval, "n": str(estimate.get("n", "")), "why": why}
+    """An estimate on the judge's scale as a table cell."""
+    return cell(estimate, show=point)
 
 
 def board_row(leaf: Leaf, others: Mapping[Any, Leaf]) -> dict[str, Any]:

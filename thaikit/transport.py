@@ -11,13 +11,12 @@ import email.utils
 import importlib
 import json
 import os
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from thaikit import ThaikitError
+from thaikit import ThaikitError, rowlog
 from thaikit.chat import Ask, Prompt, Sampling
 from thaikit.params import ModelEntry
 from thaikit.records import sha256_json
@@ -29,7 +28,6 @@ FILTER_CODES = {
 NO_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 UNFINISHED = {"error", "abort", "aborted", "cancelled"}  # a finish that says that the server broke off
 UNBILLED = {500, 501, 503, 529}  # other 5xx come from between client and server, which may have billed
-HALF_PAIR = re.compile("[\ud800-\udfff]")
 LARGEST = 32 << 20  # bytes of one body; more is no reply
 SECRET = 8  # characters; a shorter "key", such as EMPTY or none, is a word that any text may hold
 
@@ -84,9 +82,7 @@ def key_of(entry: ModelEntry, name: str) -> str:
 
 def body_of(entry: ModelEntry, prompt: Prompt, sampling: Sampling) -> dict[str, Any]:
     """A request's body: prompt or conversation, sampling without what the file omits, then the file's `extra`."""
-    asked: dict[str, Any] = {"prompt": whole_text(prompt)} if isinstance(prompt, str) else {
-        "messages": [{part: whole_text(text) for part, text in turn.items()} for turn in prompt]
-    }  # fmt: skip
+    asked = {"prompt": rowlog.whole(prompt)} if isinstance(prompt, str) else {"messages": rowlog.whole(list(prompt))}
     drawn = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -95,11 +91,6 @@ def body_of(entry: ModelEntry, prompt: Prompt, sampling: Sampling) -> dict[str, 
     }
     kept = {key: value for key, value in drawn.items() if value is not None and key not in entry.omit}
     return {"model": entry.source, **asked, entry.max_tokens_key: sampling.max_tokens, **kept, **entry.extra}
-
-
-def whole_text(text: str) -> str:
-    """The text with U+FFFD for half a surrogate pair, which a cut emoji leaves and UTF-8 cannot hold."""
-    return HALF_PAIR.sub("\ufffd", text)
 
 
 def name_of(entry: ModelEntry, ask: Ask, body: Mapping[str, Any]) -> str:
