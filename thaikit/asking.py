@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ class Local:
     loaded: Any
     kernel: dict[str, str] = field(default_factory=dict, repr=False)
     probed: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
-    contexts: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
+    contexts: dict[tuple[str, int], dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
     ran: int = 0
 
     @property
@@ -89,7 +90,7 @@ class Local:
         rules: dict[str, Any] = {"bos": bos, "boundary": boundary, "prefix": prefix}
         if not isinstance(prompt, str):
             prompt, rules = self.render(prompt), {**rules, "bos": "never", "move_space": False}
-        known = self.contexts.setdefault(rules["bos"], {})
+        known = self.contexts.setdefault((rules["bos"], threading.get_ident()), {})
         return encoding.encode_pair(self.loaded.tokenizer, prompt, continuation, known=known, **rules)
 
     def choose(self, kernel: str) -> str:

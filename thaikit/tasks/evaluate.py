@@ -13,11 +13,12 @@ import pandas as pd
 from thaikit import asking, fewshot, params, records
 from thaikit.records import Run
 from thaikit.tasks import summary
+from thaikit.tasks.ahead import encoded
 from thaikit.tasks.build import Task, build_all
 from thaikit.tasks.items import context
 from thaikit.tasks.labels import PROFILES
 from thaikit.tasks.load import place_of
-from thaikit.tasks.score import Settings, prepare, score
+from thaikit.tasks.score import Settings, score
 
 SEEDS = {"random-42": fewshot.OLD_SEED, "random-1234": fewshot.NEW_SEED}
 
@@ -55,17 +56,16 @@ class Evaluation:
         return context(chosen.items[item], chosen.shots(item), delimiter=chosen.spec.delimiter)
 
     def score(self) -> dict[str, list[dict[str, Any]]]:
-        """Every task's rows, in item order. All prompts are encoded and measured before the first one is run."""
+        """Every task's rows, in item order; a prompt that is too long is told before any is run."""
         if self.run.closed:
             return {name: records.read_rows(path) for name, path in self.paths().items()}
-        ready = {task.name: prepare(task, self.model, self.settings) for task in self.tasks}
         rows = {}
-        for task in self.tasks:
+        for task, ready in encoded(self.tasks, self.model, self.settings):
             log, tell = self.run.log(task.name), records.ticker(f"{self.model_name} {task.name}")
             begun, before = time.monotonic(), getattr(self.model, "ran", 0)
-            score(task, self.model, log, ready=ready[task.name], settings=self.settings, tell=tell)
+            score(task, self.model, log, ready=ready, settings=self.settings, tell=tell)
             rows[task.name] = log.rows()
-            told = summary.facts(task, self.model, ready[task.name], rows[task.name])
+            told = summary.facts(task, self.model, ready, rows[task.name])
             self.facts[task.name] = told | {
                 "seconds": round(time.monotonic() - begun, 1),
                 "run_tokens": getattr(self.model, "ran", 0) - before,  # of prompts, in this execution

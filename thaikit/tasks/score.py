@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,7 @@ from thaikit.tasks.items import Item, context, digest, messages
 
 OVERLENGTH = ("error", "drop_shots", "left", "skip")
 KERNELS = ("tree", "plain")
+ENCODERS = min(16, os.cpu_count() or 1)  # threads: a tokenizer lets the others run while it is at work
 QUESTION_SHOWN = 2000  # characters of a question kept in its row; prompts are known by their hash
 
 
@@ -63,12 +66,9 @@ def prepare(task: Task, model: Any, settings: Settings) -> list[Ready]:
             f"task {task.name}: max_new_tokens is {new_tokens(task)}, {model.name} has a window of {model.max_length}; "
             "nothing is left for the prompt, set a smaller max_new_tokens"
         )
-    ready, late = [], []
-    for index in range(len(task.items)):
-        one = fit(task, model, index, room, settings)
-        ready.append(one)
-        if one.longest > room and not one.skipped:
-            late.append(one)
+    with ThreadPoolExecutor(ENCODERS) as pool:
+        ready = list(pool.map(lambda index: fit(task, model, index, room, settings), range(len(task.items))))
+    late = [one for one in ready if one.longest > room and not one.skipped]
     if late:
         worst = max(late, key=lambda one: one.longest)
         extra = f" ({new_tokens(task)} of it kept for the answer)" if task.generates else ""
