@@ -1,4 +1,4 @@
-"""Encoding beside the forward passes: the next task is ready before the first is done, and what is too long stops early."""
+"""Encoding beside the forward passes: the next task while the first one runs, and what is too long stops early."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Watched(Local):
     texts: frozenset[str] = frozenset()
     refused: str = "\0"
 
-    def __post_init__(self) -> None:
+    def __init__(self, loaded: LocalModel) -> None:
+        super().__init__(loaded)
         self.left, self.reached, self.lock = set(self.texts), threading.Event(), threading.Lock()
 
     def encode_pair(self, prompt, continuation, **rules):  # type: ignore[no-untyped-def]
