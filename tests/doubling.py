@@ -51,11 +51,17 @@ def once(model: str, items: int) -> None:
         write_jsonl(folder / "test.jsonl", rows(items))
         (folder / "train.jsonl").write_text(pool.read_text(encoding="utf-8"), encoding="utf-8")
         found = params.TaskSet.model_validate({"name": "doubling", "tasks": {"winogrande": spec_of("winogrande", 5)}})
-        begun = time.monotonic()
+        begun, busy = time.monotonic(), time.process_time()
         told = ask(build("winogrande", found, folder), asked, folder / "rows.jsonl")
-        seconds = time.monotonic() - begun
+        seconds, cpu = time.monotonic() - begun, time.process_time() - busy
     assert len(told) == items
-    print(json.dumps({"seconds": seconds, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "mib": peak}))
+
+
+def told(one: dict[str, float]) -> str:
+    """A measurement as text; the processor's own seconds show what other work on the machine hides."""
+    return f"{one['seconds']:.1f} s ({one['cpu']:.1f} s of the processor), peak {one['mib']:,.0f} MiB"
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -73,9 +79,12 @@ def main(given: Sequence[str] | None = None) -> int:
         command = [sys.executable, __file__, "--model", chosen.model, "--once", str(items)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         measured.append(json.loads(done.stdout.splitlines()[-1]))
-        print(f"{items} items: {measured[-1]['seconds']:.1f} s, peak {measured[-1]['mib']:,.0f} MiB", flush=True)
-    slower, larger = (measured[1][key] / measured[0][key] for key in ("seconds", "mib"))
-    print(f"twice the items: {slower:.2f} times as long (at most 2.3), {larger:.2f} times the peak (at most 1.1)")
+        print(f"{items} items: {told(measured[-1])}", flush=True)
+    slower, busier, larger = (measured[1][key] / measured[0][key] for key in ("seconds", "cpu", "mib"))
+    print(
+        f"twice the items: {slower:.2f} times as long (at most 2.3), {busier:.2f} times the processor's seconds, "
+        f"{larger:.2f} times the peak (at most 1.1)"
+    )
     return 0 if slower <= 2.3 and larger <= 1.1 else 1
 
 
