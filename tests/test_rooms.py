@@ -31,6 +31,7 @@ KERNELS = {
     "shifts": set(),
     "bias": {"numpy", "scipy"},
     "reading": set(),
+    "thai_tokens": {"numpy"},
     "resampling": {"numpy"},
     "analysis_stats": {"numpy", "scipy"},
     "extract": {"numpy"},
@@ -51,6 +52,7 @@ WORLD |= {"judge", "judging", "published", "tuning", *PEER}
 WORLD |= {"table_text", "analysis", "analysis_pairs", "own"}
 WORLD |= {"audit", "audit_claims", "audit_h6", "audit_cli", "audit_groups", "audit_mrc", "audit_judge"}
 WORLD |= {"chat", "chat_local", "chat_replay", "shapes"}
+WORLD |= {"thai_facts"}
 WORLD |= {"judge_bench", "bench_card", "panels"}
 WORLD |= {"endpoint", "server", "flow", "pace", "ledger", "money", "transport"}
 SHOW = {"figures", "figures_labels", "figures_analysis", "figures_groups", "figures_bench", "figures_mrc"}

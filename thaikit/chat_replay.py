@@ -10,6 +10,7 @@ from typing import Any
 
 from thaikit import ThaikitError, params
 from thaikit.chat import OUTCOMES, Ask, Kept, Reply, Sampling, Tell, Then, ended
+from thaikit.model_facts import WRITTEN
 from thaikit.records import root, sha256_file
 from thaikit.rowlog import RowLog
 
@@ -39,7 +40,8 @@ class Recorded:
     def facts(self) -> dict[str, Any]:
         """What run.json says of it, and that it was replayed."""
         told = {"name": self.name, "source": self.entry.source, "rehearsal": self.entry.rehearsal}
-        return {**told, "note": self.entry.note, "kind": "replay", "records_sha256": sha256_file(self.path)}
+        told |= {"note": self.entry.note, "kind": "replay", "thai": {"why": WRITTEN}}
+        return {**told, "records_sha256": sha256_file(self.path)}
 
     def ask(
         self, asks: Iterable[Ask], *, sampling: Sampling, log: RowLog, tell: Tell, then: Then | None = None

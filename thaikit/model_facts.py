@@ -9,6 +9,8 @@ import platform
 from typing import Any
 
 DEFAULT_WINDOW = 2048  # where neither the model nor its tokenizer says; lm-evaluation-harness takes the same
+SERVED = "none: it answers over the wire, so its tokenizer is not here"  # instead of what thai_facts counts
+WRITTEN = "none: its answers are written down, without a tokenizer"
 NO_LIMIT = 10**29  # tokenizers write about 1e30 for "no limit known"
 LIBRARIES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate", "peft", "bitsandbytes")
 

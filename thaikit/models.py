@@ -12,6 +12,7 @@ import importlib.util
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,13 @@ class LocalModel:
     revision: str
     chat: bool
 
+    @cached_property
+    def thai(self) -> dict[str, Any]:
+        """What its tokenizer spends on Thai, counted once."""
+        from thaikit.thai_facts import thai_facts  # brings scipy
+
+        return thai_facts(self.tokenizer, window=self.max_length)
+
     def facts(self) -> dict[str, Any]:
         """What a run records of its model, as plain JSON values. Runs the model once on a single token."""
         entry, template = self.entry, self.tokenizer.chat_template if self.chat else None
@@ -70,6 +78,7 @@ class LocalModel:
             "pad_id": self.pad_id,
             "tokenizer_sha256": tokenizer_sha256(self.tokenizer),
             "chat_template_sha256": hashlib.sha256(str(template).encode()).hexdigest() if template else "",
+            "thai": self.thai,
             "versions": versions(),
         }
 

@@ -2,24 +2,31 @@
 
 Writes samples/replay/gemma3-270m.json.gz (every request of the sample tasks, English labels), of both models the
 leaves below samples/outputs/thai_h6/ as 10_thai_h6 would have left them, and samples/replay/gemma3-270m-thaicli.json.gz
-(the ThaiCLI samples' chosen and rejected answers).
+(the ThaiCLI samples' chosen and rejected answers). `python -m thaikit.recording facts` runs no model: it only counts the
+tokenizers anew, for when the parallel text changes.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from thaikit import asking, inputs, replay
+from thaikit import asking, inputs, models, replay, thai_facts
 from thaikit.params import ModelEntry, expand, load
-from thaikit.records import Run, root
+from thaikit.records import Run, finite, root, write_atomic
 from thaikit.tasks import evaluate, thaicli
 from thaikit.tasks.score import Settings
 from thaikit.tasks.thaicli_preference import Preferring
 
 TASKS = "thai-h6-samples"
 REPLAYED = {"gemma3-270m": "replay-gemma3-270m"}
+PREFERRING = {"gemma3-270m": "replay-gemma3-270m-thaicli"}
+LEAVES = Path(__file__).parent / "samples" / "outputs" / "thai_h6"
 MODELS = ("gemma3-270m", "smollm2-135m-instruct")
 
 
@@ -39,6 +46,32 @@ def record(name: str) -> None:
         replay.save(recorder, expand(entry.source, base=root()))
 
 
+def count_again(name: str) -> None:
+    """Put what a model's tokenizer spends on Thai into its leaf and its recorded answers, all else as it is."""
+    entry = load("models", name, ModelEntry)
+    source, local = models.locate(entry, name)
+    tokenizer = models.read_tokenizer(entry, source, local, "")
+    path = LEAVES / name / "run.json"
+    leaf = json.loads(path.read_text(encoding="utf-8"))
+    leaf["model"] = with_thai(leaf["model"], tokenizer)
+    write_atomic(path, json.dumps(finite(leaf), ensure_ascii=False, indent=1) + "\n")
+    for kept_as in (kept[name] for kept in (REPLAYED, PREFERRING) if name in kept):
+        path = expand(load("models", kept_as, ModelEntry).source, base=root())
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
+            records = json.load(stream)
+        records["model"] = with_thai(records["model"], tokenizer)
+        replay.save(replay.Recorder(None, records), path)
+
+
+def with_thai(facts: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
+    """A model's facts with those of its tokenizer where `LocalModel.facts` puts them."""
+    told = thai_facts.thai_facts(tokenizer, window=facts["max_length"])
+    bare = {key: value for key, value in facts.items() if key != "thai"}
+    place = list(bare).index("versions")
+    lines = list(bare.items())
+    return dict([*lines[:place], ("thai", told), *lines[place:]])
+
+
 def record_preference(name: str, *, kept_as: str) -> None:
     """Score the chosen and rejected answers of the ThaiCLI samples with one model and keep its log-probabilities."""
     given = {"model": name, "tasks": "thaicli-samples"}
@@ -53,7 +86,7 @@ def record_preference(name: str, *, kept_as: str) -> None:
 
 def keep_leaf(folder: Path, name: str) -> None:
     """run.json and the Parquet rows of a leaf, below the samples."""
-    target = Path(__file__).parent / "samples" / "outputs" / "thai_h6" / name
+    target = LEAVES / name
     shutil.rmtree(target, ignore_errors=True)
     (target / "rows").mkdir(parents=True)
     shutil.copy(folder / "run.json", target / "run.json")
@@ -63,5 +96,9 @@ def keep_leaf(folder: Path, name: str) -> None:
 
 if __name__ == "__main__":
     for model in MODELS:
-        record(model)
-    record_preference("gemma3-270m", kept_as="replay-gemma3-270m-thaicli")
+        if sys.argv[1:] == ["facts"]:
+            count_again(model)
+        else:
+            record(model)
+            if model in PREFERRING:
+                record_preference(model, kept_as=PREFERRING[model])

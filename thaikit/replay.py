@@ -17,6 +17,7 @@ import numpy as np
 
 from thaikit import ThaikitError
 from thaikit.encoding import Encoded
+from thaikit.model_facts import WRITTEN
 from thaikit.params import ModelEntry, expand
 from thaikit.records import root, sha256_file
 
@@ -81,7 +82,7 @@ class Replay:
         """What run.json says of it: the recorded model's own facts, and that they were replayed."""
         entry, recorded = self.entry, self.records.get("model", {})
         told = {"name": self.name, "source": entry.source, "rehearsal": entry.rehearsal, "note": entry.note}
-        return {**recorded, **told, "kind": "replay", "records_sha256": sha256_file(self.path)}
+        return {"thai": {"why": WRITTEN}, **recorded, **told, "kind": "replay", "records_sha256": sha256_file(self.path)}
 
     def encode_prompt(self, prompt: str, *, bos: str) -> list[int]:
         """The prompt's bytes, which key its record."""

@@ -12,6 +12,7 @@ from thaikit import ThaikitError
 from thaikit.chat import Ask, Kept, Reply, Sampling, Tell, Then
 from thaikit.flow import Flow, Sums
 from thaikit.ledger import NAME, Ledger
+from thaikit.model_facts import SERVED
 from thaikit.params import ModelEntry
 from thaikit.rowlog import RowLog
 
@@ -61,6 +62,7 @@ class Server:
             "kind": "openai",
             "source": entry.source,
             **{key: getattr(entry, key) for key in kept},
+            "thai": {"why": SERVED},
             "sampling": self.drawn,
             "served": dict(sums.served),
             "requests": dict(sums.counts),
