@@ -56,6 +56,7 @@ WORLD |= {"thai_facts"}
 WORLD |= {"judge_bench", "bench_card", "panels"}
 WORLD |= {"endpoint", "server", "flow", "pace", "ledger", "money", "transport"}
 SHOW = {"figures", "figures_labels", "figures_analysis", "figures_groups", "figures_bench", "figures_mrc"}
+SHOW |= {"figures_thai", "report_thai"}
 SHOW |= {"figures_thaicli", "report", "report_items", "report_parts", "report_thaicli"}
 HALL = {"run", "plan", "execute", "__main__"}
 RECORDS = {"records", "leaves", "rowlog", "table_text"}

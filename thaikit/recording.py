@@ -2,8 +2,8 @@
 
 Writes samples/replay/gemma3-270m.json.gz (every request of the sample tasks, English labels), of both models the
 leaves below samples/outputs/thai_h6/ as 10_thai_h6 would have left them, and samples/replay/gemma3-270m-thaicli.json.gz
-(the ThaiCLI samples' chosen and rejected answers). `python -m thaikit.recording facts` runs no model: it only counts the
-tokenizers anew, for when the parallel text changes.
+(the ThaiCLI samples' chosen and rejected answers). `python -m thaikit.recording facts` runs no model: it counts the
+tokenizers anew and nothing else, for when the parallel text changes.
 """
 
 from __future__ import annotations

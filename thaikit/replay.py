@@ -82,7 +82,8 @@ class Replay:
         """What run.json says of it: the recorded model's own facts, and that they were replayed."""
         entry, recorded = self.entry, self.records.get("model", {})
         told = {"name": self.name, "source": entry.source, "rehearsal": entry.rehearsal, "note": entry.note}
-        return {"thai": {"why": WRITTEN}, **recorded, **told, "kind": "replay", "records_sha256": sha256_file(self.path)}
+        told |= {"kind": "replay", "records_sha256": sha256_file(self.path)}
+        return {"thai": {"why": WRITTEN}, **recorded, **told}
 
     def encode_prompt(self, prompt: str, *, bos: str) -> list[int]:
         """The prompt's bytes, which key its record."""

@@ -19,7 +19,16 @@ import pandas as pd
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from thaikit import ThaikitError, figures, records, report_items, report_parts, report_thaicli
+from thaikit import (
+    ThaikitError,
+    figures,
+    figures_thai,
+    records,
+    report_items,
+    report_parts,
+    report_thai,
+    report_thaicli,
+)
 from thaikit.records import Leaf, Run, leaves, write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -65,6 +74,7 @@ def build(
         loud=[*loud(found), *report_thaicli.drift_notices(suite)],
         sections=sections,
         thaicli=thaicli(suite, gallery=gallery, sensitive=show_sensitive),
+        thai_tokens=thai_tokens([*found, *report_thaicli.found_leaves(suite)]),
         provenance=[report_items.provenance(leaf, suite) for leaf in [*found, *report_thaicli.found_leaves(suite)]],
         gallery=[{"model": leaf.name, "tasks": report_items.gallery(leaf, sensitive=show_sensitive)} for leaf in shown],
         hidden=[leaf.name for leaf in found if leaf not in shown],
@@ -117,6 +127,12 @@ def thaicli(suite: Path, *, gallery: bool, sensitive: bool) -> list[dict[str, An
     """The ThaiCLI parts, their figures as data addresses."""
     parts = report_thaicli.sections(suite, gallery=gallery, sensitive=sensitive)
     return [part | {"figures": [(model, png_uri(figure)) for model, figure in part["figures"]]} for part in parts]
+
+
+def thai_tokens(found: Sequence[Leaf]) -> dict[str, Any] | None:
+    """The part about tokenizers with its figure, None where no run counted one."""
+    part = report_thai.section(found)
+    return part and part | {"figure": png_uri(figures_thai.tax_dots(part["drawn"])) if part["drawn"] else ""}
 
 
 def png_uri(figure: Figure) -> Markup:

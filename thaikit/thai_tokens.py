@@ -1,4 +1,4 @@
-"""What a tokenizer spends on Thai: entries of its vocabulary that hold Thai, tokens for a Thai word, Thai against English.
+"""What a tokenizer spends on Thai: vocabulary entries that hold Thai, tokens a Thai word, Thai against English text.
 
 A Thai letter is any code point from U+0E01 to U+0E5B: consonants, vowel and tone marks, ฿, Thai digits and signs. An
 entry of the vocabulary holds Thai if it holds at least one whole letter once its bytes are read as UTF-8. An entry

@@ -107,6 +107,7 @@ def test_numbers_of_the_prose() -> None:
         "short preferred": r"in long answers, (\d+) in short", "ties": r"and (\d+) in a tie",
         "models judged by people": r"responses from (three) models", "annotators": r"obtained (five) annotators",
         "models judged by GPT-4": r"comprising (seven) models",
+        "entries of the SEA-LION vocabulary with Thai": r"the Thai vocab size of SEA-LION is ([\d,]+) tokens",
     }  # fmt: skip
     words = {"three": "3", "five": "5", "seven": "7"}
     ours = {c.row: v for c, v in published.book().printed.items() if c.table.endswith(".text")}
