@@ -58,6 +58,7 @@ WORLD |= {"endpoint", "server", "flow", "pace", "ledger", "money", "transport"}
 SHOW = {"figures", "figures_labels", "figures_analysis", "figures_groups", "figures_bench", "figures_mrc"}
 SHOW |= {"figures_thai", "report_thai"}
 SHOW |= {"figures_thaicli", "report", "report_items", "report_parts", "report_thaicli"}
+SHOW |= {"report_links", "report_columns", "report_rows", "report_latex", "report_limits", "report_page"}
 HALL = {"run", "plan", "execute", "__main__"}
 RECORDS = {"records", "leaves", "rowlog", "table_text"}
 HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "peft", "gguf", "openai", "datasets", "huggingface_hub"}

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,10 @@ from thaikit import (
     figures_thai,
     records,
     report_items,
+    report_limits,
+    report_page,
     report_parts,
+    report_rows,
     report_thai,
     report_thaicli,
 )
@@ -33,6 +36,9 @@ from thaikit.records import Leaf, Run, leaves, write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+STAGES = ("thai_h6", "thaicli_judge", "thaicli_preference", "judge_bench", "mrc_f1", "mrc_judge")
+BENCHMARKS = {"Thai-H6": ("thai_h6",), "ThaiCLI": ("thaicli_judge",), "MRC": ("mrc_f1", "mrc_judge")}
+KEYS = ("profile", "labels", "delimiter", "tasks_file", "data")
 SCHEME = re.compile(r"(?i)(h)(?=ttp)")
 
 
@@ -61,28 +67,63 @@ def build(
     `show_sensitive`. Every text is escaped, and characters that cannot be seen are written out. ThaikitError where the
     folder has no closed leaf or the Thai font is missing.
     """
-    suite, path = Path(suite_dir).resolve(), Path(out_path)
+    return render(content(suite_dir, title=title, gallery=gallery, show_sensitive=show_sensitive), out_path)
+
+
+def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive: bool) -> dict[str, Any]:
+    """All that the page's template is filled with."""
+    suite = Path(suite_dir).resolve()
     found = found_leaves(suite)
     figures.use_style()
-    sections = [section(group) for group in report_parts.groups(found)]
     shown = [leaf for leaf in found if report_items.may_show(leaf, gallery=gallery)]
-    page = environment().get_template("report.html.j2").render(
-        title=title or ("Thai-H6 report" if found else "ThaiCLI report"),
-        font=Markup(base64.b64encode(figures.thai_font().read_bytes()).decode()),
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        notices=notices(found),
-        loud=[*loud(found), *report_thaicli.drift_notices(suite)],
-        sections=sections,
-        thaicli=thaicli(suite, gallery=gallery, sensitive=show_sensitive),
-        thai_tokens=thai_tokens([*found, *report_thaicli.found_leaves(suite)]),
-        provenance=[report_items.provenance(leaf, suite) for leaf in [*found, *report_thaicli.found_leaves(suite)]],
-        gallery=[{"model": leaf.name, "tasks": report_items.gallery(leaf, sensitive=show_sensitive)} for leaf in shown],
-        hidden=[leaf.name for leaf in found if leaf not in shown],
-        limit_allowed=report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0),
-        seed=report_parts.SEED,
-    )  # fmt: skip
-    write_atomic(path, page)
-    return path
+    first = report_limits.leading(shown)
+    every = read_leaves(suite)
+    return {
+        "title": title or default_title(every),
+        "font": Markup(base64.b64encode(figures.thai_font().read_bytes()).decode()),
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "dates": dates(every),
+        "notices": notices(found), "loud": [*loud(found), *report_thaicli.drift_notices(suite)],
+        "sections": [section(group) for group in report_parts.groups(found)],
+        "thaicli": thaicli(suite, gallery=gallery, sensitive=show_sensitive),
+        "thai_tokens": thai_tokens([*found, *report_thaicli.found_leaves(suite)]),
+        "provenance": [report_items.provenance(leaf, suite) for leaf in every],
+        "gallery": [{"model": leaf.name, "tasks": report_items.gallery(leaf, sensitive=show_sensitive)}
+                    for leaf in first],
+        "left_out": report_limits.left_out(first, shown),
+        "hidden": [leaf.name for leaf in found if leaf not in shown],
+        "rows": report_rows.trimmed(report_rows.parts(every, gallery=gallery, sensitive=show_sensitive)),
+        "row_limits": {"each": report_rows.EACH, "in_page": report_rows.IN_PAGE},
+        "limit_allowed": report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0), "seed": report_parts.SEED,
+    }  # fmt: skip
+
+
+def render(filled: Mapping[str, Any], out_path: Path | str) -> Path:
+    """The page, written whole or not at all."""
+    page = environment().get_template("report.html.j2").render(**filled)
+    write_atomic(Path(out_path), report_page.finished(page, show=visible))
+    return Path(out_path)
+
+
+def read_leaves(suite: Path | str) -> list[Leaf]:
+    """Every closed leaf that the page reads, those of Thai-H6 first."""
+    return [leaf for stage in STAGES for leaf in leaves(suite, stage=stage)]
+
+
+def default_title(read: Sequence[Leaf]) -> str:
+    """What the page holds: `Thai-H6 and ThaiCLI report`."""
+    stages = {leaf.run.get("stage") for leaf in read}
+    names = [name for name, its in BENCHMARKS.items() if stages & set(its)]
+    return (
+        f"{', '.join(names[:-1])} and {names[-1]} report" if len(names) > 1 else f"{''.join(names) or 'thaikit'} report"
+    )
+
+
+def dates(read: Sequence[Leaf]) -> str:
+    """The days between which the leaves were closed."""
+    days = sorted(str(leaf.run["finished"])[:10] for leaf in read if leaf.run.get("finished"))
+    if not days:
+        return ""
+    return f", closed on {days[0]}" if days[0] == days[-1] else f", closed between {days[0]} and {days[-1]}"
 
 
 def all_scores(groups: Sequence[report_parts.Group]) -> pd.DataFrame:
@@ -104,21 +145,30 @@ def write(
     run.json. A closed leaf is left as it is."""
     if run.closed:
         return run.record["headline"]
-    page = build(
-        suite_dir, out_path=run.out_dir / "report.html", title=title, gallery=gallery, show_sensitive=show_sensitive
-    )
+    filled = content(suite_dir, title=title, gallery=gallery, show_sensitive=show_sensitive)
+    for name, lines in (("comparisons", filled["sections"]), ("comparisons_thaicli", filled["thaicli"])):
+        table = [part["says"] | line["numbers"] for part in lines for line in part["all"]]
+        if table:
+            run.table(pd.DataFrame(table), name)
+    page = render(filled, run.out_dir / "report.html")
     return {"report": page.name, "pdf": write_pdf(page)[1] if pdf else "not asked for"}
 
 
 def section(group: report_parts.Group) -> dict[str, Any]:
     """All that is shown of one group of comparable leaves."""
     table = report_parts.score_frame(group)
-    drawn = table["value"].notna().any()
+    ranked = report_limits.ranked(group.leaves)
+    drawn = [leaf.name for leaf in report_limits.leading(group.leaves)]
+    inside = table[table["model"].isin(drawn)]
+    lines = report_parts.comparisons(group)
+    kept, compared = report_limits.few(lines, [leaf.name for leaf in ranked])
     return {
+        "says": dict(zip(KEYS, report_parts.group_key(group.leaves[0]), strict=True)),
         "profile": group.profile, "labels": group.labels, "delimiter": group.delimiter, "data": group.data,
         "tasks_file": group.tasks_file, "scores": report_parts.score_table(group),
-        "figure": png_uri(figures.thai_h6_bars(table)) if drawn else "",
-        "comparisons": report_parts.comparisons(group), "metrics": report_parts.metric_tables(group),
+        "figure": png_uri(figures.thai_h6_bars(inside)) if inside["value"].notna().any() else "",
+        "drawn": report_limits.drawn(drawn, group.leaves),
+        "comparisons": kept, "compared": compared, "all": lines, "metrics": report_parts.metric_tables(group),
         "generated": report_parts.generated_table(group), "counts": report_parts.count_table(group),
     }  # fmt: skip
 

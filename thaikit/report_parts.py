@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thaikit import stats
+from thaikit import matched, stats
 from thaikit.figures import THAI_NAMES, task_names
 from thaikit.records import Leaf
+from thaikit.report_links import link
 
 H6 = tuple(name for name in THAI_NAMES if name != "average")
 CHOICE_METRICS = ("acc", "acc_norm", "acc_bytes", "acc_tokens", "mc1", "mc2")
@@ -141,7 +142,10 @@ def score_table(group: Group) -> dict[str, Any]:
             "rehearsal": rehearses(leaf),
             "limit": limited(leaf),
             "chat": any(facts.get("chat") for facts in leaf.run.get("tasks", {}).values()),
-            "cells": [cell(scores(leaf).get(head["key"])) | {"kind": head["kind"]} for head in heads],
+            "cells": [
+                cell(scores(leaf).get(head["key"])) | {"kind": head["kind"], "link": link(leaf, head["key"])}
+                for head in heads
+            ],
         }
         for leaf in group.leaves
     ]
@@ -190,33 +194,34 @@ def leaf_table(found: Sequence[Leaf]) -> pd.DataFrame:
 def comparisons(group: Group) -> list[dict[str, Any]]:
     """Every two models on every task, over the items that both answered, with p-values after Holm over all of them."""
     rng = np.random.default_rng(SEED)
+    answered = {(leaf.name, task): keyed(leaf, task) for leaf in group.leaves for task in leaf.tasks()}
     found = []
     for (a, b), task in itertools.product(itertools.combinations(group.leaves, 2), group.tasks):
-        if task in a.tasks() and task in b.tasks():
-            both = shared(a.rows(task), b.rows(task))
-            if len(both):
-                made = stats.paired(both["score_a"].tolist(), both["score_b"].tolist(), rng=rng)
-                found.append((a.name, b.name, task, made))
+        if (a.name, task) in answered and (b.name, task) in answered:
+            both = matched.shared(answered[a.name, task], answered[b.name, task], on_shared=True)
+            if both.items:
+                found.append((a.name, b.name, task, stats.paired(both.a, both.b, rng=rng)))
     corrected = stats.holm([made.p for *_, made in found])
     return [comparison_row(*one, corrected=p) for one, p in zip(found, corrected, strict=True)]
 
 
-def shared(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """The items that both frames scored, matched by id and question."""
-    key = ["id", "question"]
-    both = a[[*key, "score"]].merge(b[[*key, "score"]], on=key, suffixes=("_a", "_b"), validate="one_to_one")
-    return both.dropna(subset=["score_a", "score_b"]).astype({"score_a": float, "score_b": float})
+def keyed(leaf: Leaf, task: str) -> dict[Any, float]:
+    """A task's scores by the items' ids and questions."""
+    rows = leaf.rows(task)
+    found = zip(zip(rows["id"], rows["question"], strict=True), map(number, rows["score"]), strict=True)
+    return {key: score for key, score in found if score == score}
 
 
 def comparison_row(a: str, b: str, task: str, made: stats.Paired, *, corrected: float) -> dict[str, Any]:
-    """One comparison as text; it names a winner only where the corrected p is below 0.05."""
+    """One comparison as text, and its `numbers` in full; it names a winner only where the corrected p is below 0.05."""
     told = cell(made.difference.as_dict())
-    ahead = a if made.difference.value > 0 else b
-    reading = f"{ahead} is higher" if corrected < 0.05 else "no difference shown"
+    reading = f"{a if made.difference.value > 0 else b} is higher" if corrected < 0.05 else "no difference shown"
+    exact = made.difference.as_dict() | {"wins": made.wins, "losses": made.losses, "p": made.p, "p_holm": corrected}
     return {
         "a": a, "b": b, "task": task_names(task)[0], "n": told["n"], "difference": told["value"],
         "interval": told["interval"], "why": told["why"], "p": p_value(made.p), "holm": p_value(corrected),
         "won": f"{made.wins} : {made.losses}", "test": made.test, "reading": reading,
+        "numbers": {"a": a, "b": b, "task": task, **exact, "test": made.test},
     }  # fmt: skip
 
 
@@ -238,7 +243,10 @@ def metric_tables(group: Group) -> list[dict[str, Any]]:
             {
                 "task": task_names(task)[0],
                 "model": leaf.name,
-                "cells": [cell(f.get("metrics", {}).get(n)) | {"headline": n == f.get("metric")} for n in names],
+                "cells": [
+                    cell(f.get("metrics", {}).get(n)) | {"headline": n == f.get("metric")} | {"link": link(leaf, task)}
+                    for n in names
+                ],
             }
             for task, leaf, f in mine
         ]

@@ -16,6 +16,8 @@ from thaikit.figures_thaicli import FORMATS, THEMES, score_dots
 from thaikit.reading import WITHOUT_VERDICT
 from thaikit.records import Leaf, leaves, read_rows
 from thaikit.report_items import cut, may_show
+from thaikit.report_limits import MODELS, few
+from thaikit.report_links import anchor, link
 from thaikit.report_parts import DASH, SEED, cell, number, p_value, percent, told
 
 STAGE, PREFERENCE, BENCH = "thaicli_judge", "thaicli_preference", "judge_bench"
@@ -48,17 +50,42 @@ def section(group: Sequence[Leaf], others: Mapping[Any, Leaf], *, gallery: bool,
     rows = {model_of(leaf): read_rows(leaf.path / "rows" / "judgements.jsonl") for leaf in group}
     gated = max(group, key=lambda leaf: sum(line.get("n") or 0 for line in leaf.run.get("gate") or []))
     shown = [leaf for leaf in group if may_show(leaf, gallery=gallery)]
-    items = [{"model": model_of(leaf), "cards": cards(rows[model_of(leaf)], sensitive=sensitive)} for leaf in shown]
+    first, left_out = first_few(group)
+    lines = comparisons(rows)
+    kept, compared = few(lines, [model_of(leaf) for leaf in by_average(group)])
+    items = [
+        {"model": model_of(leaf), "cards": cards(rows[model_of(leaf)], sensitive=sensitive)}
+        for leaf in shown
+        if leaf in first
+    ]
     return {
+        "says": {"judge": judge.get("name"), "data": group[0].run.get("data_place")},
         "judge": judge, "sampling": told(judge.get("sampling")), "data": group[0].run.get("data_place"),
         "notices": notices(group), "rows": [board_row(leaf, others) for leaf in group],
         "themes": [theme_table(group, name) for name in FORMATS], "gate": gate_table(gated.run.get("gate") or []),
         "marked": gated.run.get("gate_marked") or [],
-        "figures": [(model_of(leaf), score_dots(leaf.run["cells"], gate=leaf.run.get("gate") or [])) for leaf in group],
-        "comparisons": comparisons(rows), "counts": [count_row(leaf) for leaf in group],
+        "figures": [(model_of(leaf), score_dots(leaf.run["cells"], gate=leaf.run.get("gate") or [])) for leaf in first],
+        "comparisons": kept, "compared": compared, "all": lines, "left_out": left_out,
+        "counts": [count_row(leaf) for leaf in group],
         "items": items,
         "hidden": [model_of(leaf) for leaf in group if leaf not in shown],
     }  # fmt: skip
+
+
+def by_average(group: Sequence[Leaf]) -> list[Leaf]:
+    """The leaves by their ThaiCLI score, the highest first, those without one last."""
+    values = [number((leaf.run["headline"]["thaicli"].get("average") or {}).get("value")) for leaf in group]
+    order = sorted(range(len(group)), key=lambda i: math.inf if math.isnan(values[i]) else -values[i])
+    return [group[i] for i in order]
+
+
+def first_few(group: Sequence[Leaf]) -> tuple[list[Leaf], str]:
+    """The models with figures and items in the page, and a sentence about the others."""
+    if len(group) <= MODELS:
+        return list(group), ""
+    return by_average(group)[
+        :MODELS
+    ], f"Figures and items of the {MODELS} models with the highest ThaiCLI; the rows of all are below."
 
 
 def model_of(leaf: Leaf) -> str:
@@ -122,11 +149,15 @@ def board_row(leaf: Leaf, others: Mapping[Any, Leaf]) -> dict[str, Any]:
     liked = other.run["headline"]["thaicli_preference"]["average"] if other else {}
     return {
         "model": model_of(leaf), "rehearsal": rehearses(leaf),
-        "cells": [score_cell(found.get(name)) for name in ("average", *FORMATS)],
+        "cells": [
+            score_cell(found.get(name)) | {"link": f"#{anchor(leaf, '' if name == 'average' else name)}"}
+            for name in ("average", *FORMATS)
+        ],
         "ok": point(found["average_ok"]["value"]), "coverage": f"{percent(found['coverage'], 1)} %",
         "counted": f"{found['ok']} of {found['asked']}",
         "bounds": f"{point(found['lowest'])} to {point(found['highest'])}", "way": point(way.get("percent"), 0),
         "way_why": way.get("why", ""), "preference": percent(liked.get("value"), 1),
+        "preference_link": link(other, "preference") if other else "",
         "outcomes": told(leaf.run.get("outcomes")),
     }  # fmt: skip
 
@@ -137,7 +168,12 @@ def theme_table(group: Sequence[Leaf], name: str) -> dict[str, Any]:
     rows = []
     for leaf in group:
         lines = {line["theme"]: line for line in leaf.run["cells"] if line["format"] == name}
-        cells = [score_cell(lines.get(theme)) | {"outcomes": odd_outcomes(lines.get(theme))} for theme in themes]
+        cells = [
+            score_cell(lines.get(theme))
+            | {"outcomes": odd_outcomes(lines.get(theme))}
+            | {"link": f"#{anchor(leaf, f'{name}/{theme}')}" if theme in lines else ""}
+            for theme in themes
+        ]
         rows.append({"model": model_of(leaf), "cells": cells})
     heads = [{"key": theme, "name": THEMES[theme][0], "thai": THEMES[theme][1]} for theme in themes]
     return {"format": name, "heads": heads, "rows": rows}
@@ -208,6 +244,9 @@ def comparison_row(
     return {
         "a": a, "b": b, "format": name, "n": cell["n"], "difference": cell["value"], "interval": cell["interval"],
         "why": cell["why"], "won": f"{made.wins} : {made.losses}", "p": p_value(made.p), "holm": p_value(corrected),
+        "numbers": {"a": a, "b": b, "format": name, **made.difference.as_dict(), "wins": made.wins,
+                    "losses": made.losses, "p": made.p, "p_holm": corrected, "only_a": pair.only_a,
+                    "only_b": pair.only_b, "test": made.test},
         "left": DASH if pair.same else f"{pair.only_a} : {pair.only_b}", "smallest": point(smallest), "test": made.test,
         "reading": f"{ahead} is higher" if corrected < 0.05 else "no difference shown",
     }  # fmt: skip

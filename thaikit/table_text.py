@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 LATEX = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-         "|": r"\textbar{}"}  # fmt: skip
+         "|": r"\textbar{}", "−": "$-$"}  # fmt: skip
 MARKDOWN = {"\\": r"\\", "|": r"\|", "<": "&lt;", ">": "&gt;", "&": "&amp;", "*": r"\*", "_": r"\_", "`": r"\`",
             "[": r"\[", "]": r"\]", "#": r"\#", "~": r"\~"}  # fmt: skip
 DASH = "–"
@@ -17,10 +18,29 @@ DASH = "–"
 def latex(frame: Any) -> str:
     """The frame (pandas) as a `tabular` with booktabs rules, numbers to the right, no index."""
     sides = ["r" if numeric(kind) else "l" for kind in frame.dtypes]
-    lines = [" & ".join(cells) + r" \\" for cells in rows(frame, LATEX)]
-    head, *body = lines
-    begin = rf"\begin{{tabular}}{{{''.join(sides)}}}"
-    return "\n".join([begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    head, *body = rows(frame, LATEX)
+    return tabular([head], body, "".join(sides))
+
+
+def tabular(heads: Sequence[Sequence[str]], body: Sequence[Sequence[str]], sides: str) -> str:
+    """Rows of escaped cells as a booktabs `tabular`; `sides` has an l or r a column."""
+    above, below = ([line(cells) for cells in part] for part in (heads, body))
+    parts = [
+        rf"\begin{{tabular}}{{{sides}}}",
+        r"\toprule",
+        *above,
+        r"\midrule",
+        *below,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def line(cells: Sequence[str]) -> str:
+    """One row. A bracket or a star that comes first would be taken for an argument of the line end before it."""
+    told = " & ".join(cells)
+    return ("{}" if told[:1] in ("[", "*") else "") + told + r" \\"
 
 
 def markdown(frame: Any) -> str:

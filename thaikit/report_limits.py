@@ -1,0 +1,57 @@
+"""What a report of many models leaves out of the page, and the sentences that say so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thaikit.records import Leaf
+from thaikit.report_parts import number, scores
+
+MODELS = 8  # in a figure, and whose items are shown
+LINES = 60  # of comparisons in a table
+
+
+def ranked(leaves: Sequence[Leaf]) -> list[Leaf]:
+    """The leaves by their average, the highest first; those without one last, in their own order."""
+    averages = {id(leaf): number(scores(leaf).get("average", {}).get("value")) for leaf in leaves}
+    return sorted(leaves, key=lambda leaf: math.inf if math.isnan(averages[id(leaf)]) else -averages[id(leaf)])
+
+
+def leading(leaves: Sequence[Leaf], most: int = MODELS) -> list[Leaf]:
+    """The `most` leaves with the highest average, in their own order; all of them where there are no more."""
+    if len(leaves) <= most:
+        return list(leaves)
+    best = {id(leaf) for leaf in ranked(leaves)[:most]}
+    return [leaf for leaf in leaves if id(leaf) in best]
+
+
+def drawn(some: Sequence[str], leaves: Sequence[Leaf]) -> str:
+    """A sentence where a figure has some models only."""
+    return f"Drawn are the {len(some)} models with the highest averages." if len(some) < len(leaves) else ""
+
+
+def left_out(first: Sequence[Leaf], shown: Sequence[Leaf]) -> str:
+    """A sentence where the page has the items of some models only."""
+    if len(first) == len(shown):
+        return ""
+    return f"Items of the {len(first)} models with the highest averages; the rows of all are below, under Rows."
+
+
+def few(lines: Sequence[Mapping[str, Any]], order: Sequence[str]) -> tuple[list[Mapping[str, Any]], str]:
+    """The comparisons that the page shows and a sentence about the others: all of up to LINES lines, of more those of
+    the first model of `order` with the next ones (each line has its models' names under `a` and `b`)."""
+    if len(lines) <= LINES or not order:
+        return list(lines), ""
+    best, kept = order[0], []
+    others = 0
+    for name in order[1:]:
+        more = [line for line in lines if {line["a"], line["b"]} == {best, name}]
+        if kept and len(kept) + len(more) > LINES:
+            break
+        kept, others = kept + more, others + 1
+    return kept, (
+        f"{len(kept)} of {len(lines):,} comparisons: {best}, which has the highest average, with each of the next "
+        f"{others}; all of them are in tables/ beside this page. p is corrected over all {len(lines):,}."
+    )
