@@ -246,7 +246,7 @@ def test_at_most_two_right_and_two_wrong_items(suite: Path) -> None:
 
 
 def test_nothing_to_report_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ThaikitError, match="no closed leaf thai_h6"):
+    with pytest.raises(ThaikitError, match="no closed leaf of thai_h6, thaicli_judge"):
         report.build(tmp_path, out_path=tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
     with pytest.raises(ThaikitError, match="suite 'no-such-suite': no such folder"):

@@ -28,6 +28,7 @@ KERNELS = {
     "verdicts": set(),
     "counts": {"numpy"},
     "matched": {"numpy", "scipy"},
+    "ranks": {"numpy", "scipy"},
     "shifts": set(),
     "bias": {"numpy", "scipy"},
     "reading": set(),
@@ -59,6 +60,7 @@ SHOW = {"figures", "figures_labels", "figures_analysis", "figures_groups", "figu
 SHOW |= {"figures_thai", "report_thai"}
 SHOW |= {"figures_thaicli", "report", "report_items", "report_parts", "report_thaicli"}
 SHOW |= {"report_links", "report_columns", "report_rows", "report_latex", "report_limits", "report_page"}
+SHOW |= {"report_board", "report_lengths", "report_mrc", "report_mrc_items", "report_pairs"}
 HALL = {"run", "plan", "execute", "__main__"}
 RECORDS = {"records", "leaves", "rowlog", "table_text"}
 HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "peft", "gguf", "openai", "datasets", "huggingface_hub"}
@@ -128,7 +130,7 @@ def test_imports_keep_to_the_rooms(path: Path) -> None:
         assert name in PEER or "lm_eval" not in used
         assert "lm_eval" not in libraries
     elif room(name) == "show":
-        assert own <= RECORDS | SHOW | {"published", "stats", "matched", "reading"}
+        assert own <= RECORDS | SHOW | {"published", "stats", "matched", "ranks", "reading"}
         assert not used & HEAVY
     elif room(name) == "hall":
         assert top - {""} <= RECORDS | HALL | {"params", "inputs", "shapes", "report"}

@@ -24,8 +24,11 @@ from thaikit import (
     figures,
     figures_thai,
     records,
+    report_board,
     report_items,
+    report_lengths,
     report_limits,
+    report_mrc,
     report_page,
     report_parts,
     report_rows,
@@ -53,8 +56,11 @@ def suite_folder(suite: str) -> Path:
 def found_leaves(suite_dir: Path | str) -> list[Leaf]:
     """The closed Thai-H6 leaves of a suite folder; ThaikitError where there is nothing to report at all."""
     found = leaves(suite_dir, stage="thai_h6")
-    if not found and not report_thaicli.found_leaves(suite_dir):
-        raise ThaikitError(f"{suite_dir}: no closed leaf thai_h6/<model>/run.json in it; run 10_thai_h6 first")
+    if not found and not report_thaicli.found_leaves(suite_dir) and not report_mrc.found_leaves(suite_dir):
+        raise ThaikitError(
+            f"{suite_dir}: no closed leaf of thai_h6, thaicli_judge, mrc_f1 or mrc_judge in it; run 10_thai_h6, "
+            "21_thaicli_judge, 31_mrc_f1 or 32_mrc_judge first"
+        )
     return found
 
 
@@ -84,6 +90,8 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "dates": dates(every),
         "notices": notices(found), "loud": [*loud(found), *report_thaicli.drift_notices(suite)],
         "sections": [section(group) for group in report_parts.groups(found)],
+        "board": report_board.section(suite),
+        "mrc": report_mrc.sections(suite, gallery=gallery, sensitive=show_sensitive),
         "thaicli": thaicli(suite, gallery=gallery, sensitive=show_sensitive),
         "thai_tokens": thai_tokens([*found, *report_thaicli.found_leaves(suite)]),
         "provenance": [report_items.provenance(leaf, suite) for leaf in every],
@@ -170,6 +178,7 @@ def section(group: report_parts.Group) -> dict[str, Any]:
         "drawn": report_limits.drawn(drawn, group.leaves),
         "comparisons": kept, "compared": compared, "all": lines, "metrics": report_parts.metric_tables(group),
         "generated": report_parts.generated_table(group), "counts": report_parts.count_table(group),
+        "lengths": report_lengths.tables(group),
     }  # fmt: skip
 
 

@@ -32,16 +32,21 @@ def found_leaves(suite: Path | str) -> list[Leaf]:
     return leaves(suite, stage=STAGE)
 
 
-def sections(suite: Path | str, *, gallery: bool = False, sensitive: bool = False) -> list[dict[str, Any]]:
-    """One part for each judge and data set: numbers of different ones are never put into one table."""
+def grouped(suite: Path | str) -> list[list[Leaf]]:
+    """The leaves, parted by judge and data set, in order of first appearance."""
     parted: dict[str, list[Leaf]] = {}
     for leaf in found_leaves(suite):
         judge = leaf.run.get("judge") or {}
         key = [judge.get("name"), *(judge.get(name) for name in JUDGED_ALIKE), leaf.run.get("data_place")]
         parted.setdefault(json.dumps(key, ensure_ascii=False), []).append(leaf)
+    return list(parted.values())
+
+
+def sections(suite: Path | str, *, gallery: bool = False, sensitive: bool = False) -> list[dict[str, Any]]:
+    """One part for each judge and data set: numbers of different ones are never put into one table."""
     others = {(leaf.run["params"].get("model"), leaf.run.get("data_place")): leaf
               for leaf in leaves(suite, stage=PREFERENCE)}  # fmt: skip
-    return [section(group, others, gallery=gallery, sensitive=sensitive) for group in parted.values()]
+    return [section(group, others, gallery=gallery, sensitive=sensitive) for group in grouped(suite)]
 
 
 def section(group: Sequence[Leaf], others: Mapping[Any, Leaf], *, gallery: bool, sensitive: bool) -> dict[str, Any]:

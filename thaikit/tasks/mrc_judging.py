@@ -30,6 +30,7 @@ class Judging:
     reply_column: str = "text"
     max_cost: float = 0.0
     shipped: bool = False
+    sets: Sequence[mrc_read.Answers] = ()
 
     @cached_property
     def asked(self) -> Any:
@@ -96,6 +97,7 @@ class Judging:
             headline={"mrc_judge": mrc_verdicts.headline(rows)},
             accept_failed=recorded or not lost,
             judge=self.judge.facts(),
+            answers=[one.facts() for one in self.sets],
             outcomes=mrc_verdicts.outcomes(rows),
             faults=mrc_verdicts.faults(rows),
             cost=mrc_verdicts.cost(rows, self.judge),
@@ -117,14 +119,15 @@ def start(
         chosen = MrcJudge(chosen.name, entry, chosen.prompt).checked()
     if not judgements:
         found = [given_answers(run.params)]
-        return Judging(run, chosen, answered(found), max_cost=max_cost, shipped=found[0].shipped)
+        return Judging(run, chosen, answered(found), max_cost=max_cost, shipped=found[0].shipped, sets=found)
     path = expand(judgements, base=root())
     path = path / "rows" / "replies.jsonl" if path.is_dir() else path
     if not path.is_file():
         raise ThaikitError(f"judgements {judgements!r}: no such file; name a CSV or JSONL file with raw replies")
     named = run.params.get("answers") or run.params.get("suite")
-    cases = answered([given_answers(run.params)] if named else own(path))
-    return Judging(run, chosen, cases, path, reply_column, shipped=judgements.startswith("samples:"))
+    sets = [given_answers(run.params)] if named else own(path)
+    shipped = judgements.startswith("samples:")
+    return Judging(run, chosen, answered(sets), path, reply_column, shipped=shipped, sets=sets)
 
 
 def given_answers(given: Mapping[str, Any]) -> mrc_read.Answers:

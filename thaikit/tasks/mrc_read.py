@@ -39,6 +39,11 @@ class Answers:
         """The rows that get a score: an empty or a truncated answer as it stands, none that never came."""
         return [row for row in self.rows if row["outcome"] not in NOT_SCORED]
 
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of the answers that a leaf scored or judged."""
+        return {"model": self.model, "tasks": self.tasks, "shots": self.shots, "place": self.place,
+                "answers": len(self.rows), "scored": len(self.scored)}  # fmt: skip
+
 
 def find(stage: str, given: Mapping[str, Any]) -> list[Answers]:
     """What a stage's parameters name: `answers` (a leaf or a file), the suite's leaf for model, tasks and shots, all of

@@ -129,8 +129,7 @@ class Scoring:
         told = dict(zip(names, headlines, strict=True)) if self.several else {"mrc_f1": headlines[0]}
         return self.run.finish(
             headline=told,
-            answers=[{"model": one.model, "tasks": one.tasks, "shots": one.shots, "place": one.place,
-                      "answers": len(one.rows), "scored": len(one.scored)} for one in self.sets],
+            answers=[one.facts() for one in self.sets],
             normalise=list(self.steps),
             signatures={rule: f1.signature(rule, engine=self.segment.engine, steps=self.steps) for rule in f1.RULES},
         )  # fmt: skip
