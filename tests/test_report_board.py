@@ -45,12 +45,20 @@ def answered(suite: Path, name: str, f1: dict[str, float], *, shots: int = 0, mo
     (folder / "rows").mkdir(parents=True)
     model = model or name
     facts = [{"model": model, "tasks": "set", "shots": shots, "place": place}]
-    run = {"params": {"answers": "x"}, "answers": facts, "signatures": {"wangchanx": "f1|rule:wangchanx"},
+    stage = "mrc_judge" if judge else "mrc_f1"
+    run = {"stage": stage, "params": {"answers": "x"}, "answers": facts,
+           "signatures": {"wangchanx": "f1|rule:wangchanx"},
            "judge": {"name": "j", "model": "m", "rule": "numbered"}, "headline": {}}  # fmt: skip
     rows = []
     for item, value in f1.items():
-        row = {"item": item, "model": model, "tasks": "set", "shots": shots, "passage": item[0], "words": 3}
-        row |= {"question": "ถาม" + item, "references": ["ตอบ"], "answer": fake_leaves.HOSTILE, "answer_outcome": "ok"}
+        row = {"id": item, "item": item, "model": model, "tasks": "set", "shots": shots, "passage": item[0]}
+        row |= {
+            "words": 3,
+            "question": "ถาม" + item,
+            "references": ["ตอบ"],
+            "answer": fake_leaves.HOSTILE,
+            "answer_outcome": "ok",
+        }
         if judge:
             four = dict.fromkeys(("q1", "q2", "q3", "q4"), None if math.isnan(value) else int(value > 0.5))
             row |= four | {"outcome": "unreadable" if math.isnan(value) else "ok", "reply": "1. <script>", "tries": 1,
@@ -60,7 +68,9 @@ def answered(suite: Path, name: str, f1: dict[str, float], *, shots: int = 0, mo
             row |= {f"wangchanx_{key}": row["score"] for key in ("f1", "em", "recall")}
         rows.append(row)
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_atomic(folder / "rows" / ("judgements.jsonl" if judge else "scores.jsonl"), lines)
+    file = folder / "rows" / ("judgements.jsonl" if judge else "scores.jsonl")
+    write_atomic(file, lines)
+    pd.DataFrame(rows).to_parquet(file.with_suffix(".parquet"), index=False)
     write_atomic(folder / "run.json", json.dumps(run, ensure_ascii=False))
 
 
@@ -184,7 +194,7 @@ def test_the_same_answers_in_two_leaves_count_once(tmp_path: Path) -> None:
 def test_each_benchmark_alone_gives_a_report_and_nothing_gives_none(tmp_path: Path) -> None:
     answered(tmp_path / "f1", "a", items(1, 0))
     answered(tmp_path / "judge", "a", items(1, 0), judge=True)
-    assert "<h2>Leaderboard" in page(tmp_path / "f1") and "Reading comprehension" in page(tmp_path / "judge")
+    assert ">Leaderboard</h2>" in page(tmp_path / "f1") and "Reading comprehension" in page(tmp_path / "judge")
     with pytest.raises(ThaikitError, match="no closed leaf of thai_h6, thaicli_judge, mrc_f1 or mrc_judge"):
         page(tmp_path)
 

@@ -15,6 +15,7 @@ import pandas as pd
 from thaikit import ranks, report_mrc, report_pairs, report_parts, report_thaicli
 from thaikit.figures import task_names
 from thaikit.records import Leaf, leaves, read_rows
+from thaikit.report_links import link
 from thaikit.report_pairs import Pair, Scores
 from thaikit.report_parts import DASH, H6, SEED, cell, micro_of, number, percent
 from thaikit.report_thaicli import point
@@ -28,6 +29,7 @@ class Entry:
     estimate: Mapping[str, Any]
     rehearsal: bool
     items: Mapping[str, Scores]
+    link: str = ""
 
     @property
     def value(self) -> float:
@@ -74,18 +76,18 @@ def h6_boards(found: Sequence[Leaf]) -> list[Board]:
             six = set(tasks) == set(H6)
             name = "Thai-H6" if any(task in H6 for task in tasks) else group.tasks_file or "Tasks"
             measure = "average of the six" if six else f"average of {len(tasks)}" if len(tasks) > 1 else "score"
-            told = [
-                group.profile and f"profile {group.profile}",
-                group.labels and f"labels {group.labels}",
-                group.delimiter and f"delimiter {group.delimiter}",
-                group.tasks_file,
-                group.data and f"data {group.data}",
-                "" if six else ", ".join(task_names(t)[0] for t in tasks),
-            ]
-            entries = [Entry(leaf.name, h6_estimate(leaf, tasks), report_parts.rehearses(leaf), h6_items(leaf, tasks))
-                       for leaf in some]  # fmt: skip
+            asked = {"profile": group.profile, "labels": group.labels, "delimiter": group.delimiter}
+            told = [f"{key} {value}" for key, value in asked.items() if value] + [group.tasks_file]
+            told += [group.data and f"data {group.data}", "" if six else ", ".join(task_names(t)[0] for t in tasks)]
+            entries = [h6_entry(leaf, tasks) for leaf in some]
             made.append(board(name, f"{measure}, %", terms(told), entries))
     return made
+
+
+def h6_entry(leaf: Leaf, tasks: Sequence[str]) -> Entry:
+    """A leaf's line."""
+    to = link(leaf, tasks[0] if len(tasks) == 1 else "average") if tasks else ""
+    return Entry(leaf.name, h6_estimate(leaf, tasks), report_parts.rehearses(leaf), h6_items(leaf, tasks), to)
 
 
 def tasks_of(leaf: Leaf) -> tuple[str, ...]:
@@ -127,7 +129,8 @@ def thaicli_boards(suite: Path | str) -> list[Board]:
             items = {name: {key: ("", score) for key, score in report_thaicli.keyed(rows, name).items()}
                      for name in report_thaicli.FORMATS}  # fmt: skip
             estimate = (leaf.run["headline"].get("thaicli") or {}).get("average") or {}
-            entries.append(Entry(report_thaicli.model_of(leaf), estimate, report_thaicli.rehearses(leaf), items))
+            told = (report_thaicli.model_of(leaf), estimate, report_thaicli.rehearses(leaf), items)
+            entries.append(Entry(*told, link(leaf)))
         judge = group[0].run.get("judge") or {}
         told = [f"judge {judge.get('name')}", f"rule {judge.get('rule')}", judge.get("variant"),
                 f"data {group[0].run.get('data_place')}"]  # fmt: skip
@@ -139,10 +142,10 @@ def mrc_boards(suite: Path | str) -> list[Board]:
     """One board for each data set, number of worked examples and rule."""
     made = []
     for group in report_mrc.f1_groups(suite):
-        entries = [
-            Entry(part.model, report_mrc.headline(part)["f1"], part.rehearsal, {"f1": report_mrc.scored(part, "score")})
-            for part in group.parts
-        ]
+        entries = []
+        for part in group.parts:
+            items = {"f1": report_mrc.scored(part, "score")}
+            entries.append(Entry(part.model, report_mrc.headline(part)["f1"], part.rehearsal, items, part.link))
         made.append(board("MRC", f"F1 by {group.rule}, %", group.terms, entries, clustered=True))
     return made
 
@@ -210,7 +213,12 @@ def board_cell(one: Board, name: str) -> dict[str, Any]:
     for place, entry in enumerate(one.entries):
         if entry.model == name:
             made = cell(entry.estimate, show=one.show)
-            return made | {"there": True, "rank": rank_text(one, place), "rehearsal": entry.rehearsal}
+            return made | {
+                "there": True,
+                "rank": rank_text(one, place),
+                "rehearsal": entry.rehearsal,
+                "link": entry.link,
+            }
     return {"there": False, "rank": "", "rehearsal": False}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from thaikit import report_mrc_items, report_pairs, stats
 from thaikit.records import Leaf, leaves, read_rows, sha256_json
+from thaikit.report_links import link
 from thaikit.report_parts import DASH, cell, percent, told
 from thaikit.report_thaicli import JUDGED_ALIKE, point
 from thaikit.stats import Estimate
@@ -35,6 +36,7 @@ class Part:
     place: str
     rehearsal: bool
     rows: tuple[Row, ...]
+    link: str = ""  # to its rows in the page
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,9 @@ def leaf_parts(leaf: Leaf, stage: str, rehearsing: Mapping[str, bool]) -> list[P
         mine = [row for row in rows if not several or all(row.get(k, one.get(k)) == one.get(k)
                                                           for k in ("model", "tasks", "shots"))]  # fmt: skip
         flag = judge or bundled or rehearsing.get(str(one.get("model")), False)
-        found.append(Part(leaf, str(one.get("model")), str(one.get("tasks") or ""), one.get("shots"),
-                          str(one.get("place") or ""), flag, tuple(mine)))  # fmt: skip
+        tasks, place = str(one.get("tasks") or ""), str(one.get("place") or "")
+        to = link(leaf, f"{name}/{one.get('model')}")
+        found.append(Part(leaf, str(one.get("model")), tasks, one.get("shots"), place, flag, tuple(mine), to))
     return found
 
 
@@ -221,6 +224,7 @@ def score_row(part: Part) -> dict[str, Any]:
     """A model's line: F1, EM, recall, words, coverage, outcomes of the answers."""
     found = headline(part)
     cells = [cell(found[key]) for key in ("f1", "em", "recall")] + [cell(found["words"], show=point)]
+    cells = [one | {"link": part.link} for one in cells]
     outcomes = dict(Counter(str(row.get("answer_outcome")) for row in part.rows).most_common())
     empty = sum(not str(row.get("answer") or "").strip() for row in part.rows)
     return {"model": part.model, "rehearsal": part.rehearsal, "cells": cells, "empty": empty,
@@ -253,7 +257,7 @@ def verdict_row(part: Part) -> dict[str, Any]:
         made = cell(mean_of(part, question, most=1.0).as_dict())
         agree = sum(row.get(question) == 1 for row in part.rows)
         n = sum(row.get(question) is not None for row in part.rows)
-        cells.append(made | {"n": "", "count": f"{agree} of {n}" if n else DASH})
+        cells.append(made | {"link": part.link, "n": "", "count": f"{agree} of {n}" if n else DASH})
     outcomes = Counter(str(row.get("outcome")) for row in part.rows)
     unreadable = outcomes.pop("unreadable", 0)
     outcomes.pop("ok", 0)
