@@ -36,8 +36,8 @@ def leaf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_line_has_the_harness_fields(leaf: Path, tmp_path: Path) -> None:
     lm_eval = pytest.importorskip("lm_eval.utils")
-    files = export_leaf(leaf, tmp_path)
-    assert [path.name for path in files] == [f"samples_{name}.jsonl" for name in NAMES]
+    *files, told = export_leaf(leaf, tmp_path)
+    assert [path.name for path in files] == [f"samples_{name}.jsonl" for name in NAMES] and told.name == "results.json"
     for path in files:
         lines = read_rows(path)
         assert len(lines) == (4 if "gsm8k" in path.name else 2)

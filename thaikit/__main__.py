@@ -1,4 +1,4 @@
-"""The command line: python -m thaikit run | plan | leaf | status | fetch | export."""
+"""The command line: python -m thaikit run | plan | leaf | status | fetch | export | import."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ def parser() -> argparse.ArgumentParser:
     export = commands.add_parser("export", help="write a leaf's rows in lm-evaluation-harness's sample format")
     export.add_argument("leaf", type=Path, help="the folder of a closed leaf")
     export.add_argument("-o", "--folder", type=Path, default=None, help="where to (default: a folder in the leaf)")
+    bring = commands.add_parser("import", help="read a results folder of lm-evaluation-harness as leaves of a suite")
+    bring.add_argument("folder", type=Path, help="the folder given to lm_eval as --output_path")
+    bring.add_argument("--suite", required=True, help="the suite whose leaves they become")
+    bring.add_argument("--task", nargs="+", action="extend", default=[], metavar="NAME=TASK", help="what a task is")
+    bring.add_argument("--model", default="", help="the leaf's name, where the folder holds one model")
+    bring.add_argument("--outputs", type=Path, default=None, help="where suites are (default: outputs/ of the kit)")
     return top
 
 
@@ -131,6 +137,23 @@ def do_export(given: argparse.Namespace) -> int:
     return 0
 
 
+def do_import(given: argparse.Namespace) -> int:
+    """Bring results of lm-evaluation-harness; each leaf with its scores in percent and what must be known of it."""
+    from thaikit.tasks.from_harness import import_results
+
+    bare = [pair for pair in given.task if "=" not in pair]
+    if bare:
+        raise ThaikitError(f"--task {bare[0]!r}: NAME=TASK is needed, for example {bare[0]}=arc")
+    named = dict(pair.split("=", 1) for pair in given.task)
+    for leaf in import_results(given.folder, given.suite, tasks=named, model=given.model, outputs=given.outputs):
+        print(f"{leaf.path}{' (there already)' if leaf.already else ''}")
+        for name, one in leaf.headline.items():
+            print(f"  {name:<24} {leaf.percent(name):>28}  n {one['n']}  {one['method']}")
+        for note in leaf.notes:
+            print(f"  note: {note}")
+    return 0
+
+
 def terminated(*_: Any) -> None:
     """SIGTERM as Ctrl-C: children end, and what they wrote is resumed next time."""
     raise KeyboardInterrupt
@@ -142,7 +165,7 @@ def main(words: Sequence[str] | None = None) -> int:
     commands = {"run": do_run, "plan": do_plan, "leaf": do_leaf, "status": do_status, "fetch": do_fetch}
     signal.signal(signal.SIGTERM, terminated)
     try:
-        return {**commands, "export": do_export}[given.command](given)
+        return {**commands, "export": do_export, "import": do_import}[given.command](given)
     except ThaikitError as error:
         print(error, file=sys.stderr)
         return 2

@@ -68,7 +68,8 @@ def is_ranked(leaf: Leaf) -> bool:
     described = [leaf.run.get(key) or {} for key in ("model", "judge_model")] + [entry_of(leaf_model(leaf))]
     part = given.get("limit") or leaf.run.get("unanswered")
     samples = "samples" in f"{given.get('tasks', '')} {given.get('data', '')}"
-    return not (any(one.get("rehearsal") for one in described) or part or samples)
+    shown_only = leaf.run.get("ranked", True) is False  # an import whose items may not be Thai
+    return not (any(one.get("rehearsal") for one in described) or part or samples or shown_only)
 
 
 def entry_of(model: str) -> dict[str, Any]:

@@ -207,10 +207,24 @@ def notices(found: Sequence[Leaf]) -> list[str]:
     rehearsing = [leaf.name for leaf in found if report_parts.rehearses(leaf)]
     if rehearsing:
         told.append(f"These models rehearse the machinery; their numbers rank nothing: {', '.join(rehearsing)}.")
+    return [*told, *imports(found), *part_asked(found), *report_items.mismatches(found)]
+
+
+def imports(found: Sequence[Leaf]) -> list[str]:
+    """Which leaves were brought from another harness, and what was noted on the way."""
+    brought = [leaf for leaf in found if leaf.run.get("profile") == "harness-import"]
+    told = [
+        f"{leaf.name} was imported from {leaf.run.get('source')}: asked there, with prompts and labels that this kit "
+        "does not know, so it shares a table with imports of the same tasks alone."
+        for leaf in brought
+    ]
+    return told + [f"{leaf.name}: {note}." for leaf in brought for note in leaf.run.get("notes") or []]
+
+
+def part_asked(found: Sequence[Leaf]) -> list[str]:
+    """A sentence where a limit left items out."""
     few = [f"{leaf.name} ({leaf.run['params']['limit']} items a task)" for leaf in found if report_parts.limited(leaf)]
-    if few:
-        told.append(f"A limit was set, so only part of the items was asked: {', '.join(few)}.")
-    return told + report_items.mismatches(found)
+    return [f"A limit was set, so only part of the items was asked: {', '.join(few)}."] if few else []
 
 
 def loud(found: Sequence[Leaf]) -> list[str]:

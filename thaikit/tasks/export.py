@@ -1,4 +1,4 @@
-"""A leaf's rows in lm-evaluation-harness's sample format (0.4.13, `--log_samples`), one JSONL a harness task."""
+"""A leaf in lm-evaluation-harness's format (0.4.13, `--log_samples`): one JSONL of samples a task, and results.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from thaikit import ThaikitError, extract, records
+from thaikit import ThaikitError, __version__, extract, records
 from thaikit.records import Leaf
 from thaikit.tasks import evaluate
 from thaikit.tasks.build import Task
@@ -19,13 +19,17 @@ FILTERS = {"strict-match": "strict", "flexible-extract": "flexible"}  # the harn
 
 
 def export_leaf(path: Path | str, to: Path | str = "") -> list[Path]:
-    """Write samples_<task>.jsonl for each task of a closed Thai-H6 leaf; returns the files.
+    """Write samples_<task>.jsonl for each task of a closed Thai-H6 leaf, and results.json; returns the files, it last.
 
     TruthfulQA is two tasks there, mc1 and mc2; a generated answer is logged once a filter. Prompts are built again from
     the task file, and must hash as the rows say; ThaikitError where data have changed, and for what was asked through
     a chat template, whose text is not kept.
     """
     leaf = records.read_leaf(path)
+    if leaf.run.get("profile") == "harness-import":
+        raise ThaikitError(
+            f"{leaf.path}: imported from {leaf.run.get('source')}; that folder holds its samples already"
+        )
     if leaf.run.get("stage") != "thai_h6" or not list((leaf.path / "rows").glob("*.jsonl")):
         raise ThaikitError(f"{leaf.path}: no rows/*.jsonl of 10_thai_h6 in it; name a leaf thai_h6/<model> of a suite")
     folder = Path(to) if to else leaf.path / "harness"
@@ -33,17 +37,48 @@ def export_leaf(path: Path | str, to: Path | str = "") -> list[Path]:
     names = ("tasks", "data", "only", "limit", "profile", "labels", "allow_size_mismatch")
     run = records.Run("thai_h6", leaf.path, given, {}, True, leaf.run)
     loaded = evaluate.load(run, model=given["model"], **{name: given[name] for name in names if name in given})
-    files: dict[Path, list[dict[str, Any]]] = {}
+    files: dict[str, list[dict[str, Any]]] = {}
+    asked: dict[str, Task] = {}
     for task in loaded.tasks:
         if leaf.run["tasks"][task.name]["chat"]:
             raise ThaikitError(f"{leaf.path}: task {task.name} was asked through a chat template, which has no export")
         for row in records.read_rows(leaf.path / "rows" / f"{task.name}.jsonl"):
             if "ll" in row or "completion" in row:  # a skipped row has nothing to log
                 for name, line in samples(leaf, task, row):
-                    files.setdefault(folder / f"samples_{name}.jsonl", []).append(line)
-    for target, lines in files.items():
-        records.write_atomic(target, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    return list(files)
+                    files.setdefault(name, []).append(line)
+                    asked[name] = task
+    paths = {name: folder / f"samples_{name}.jsonl" for name in files}
+    for name, lines in files.items():
+        records.write_atomic(paths[name], "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    told = json.dumps(records.finite(results(leaf, files, asked)), ensure_ascii=False, indent=2)
+    records.write_atomic(folder / "results.json", told + "\n")
+    return [*paths.values(), folder / "results.json"]
+
+
+def results(leaf: Leaf, files: Mapping[str, list[dict[str, Any]]], asked: Mapping[str, Task]) -> dict[str, Any]:
+    """The harness's results file over these samples: means, counts, worked examples, the model."""
+    means: dict[str, dict[str, Any]] = {}
+    for name, lines in files.items():
+        values: dict[str, list[float]] = {}
+        for line in lines:
+            for metric in line["metrics"]:
+                values.setdefault(f"{metric},{line['filter']}", []).append(line[metric])
+        means[name] = {"alias": name, **{key: sum(each) / len(each) for key, each in values.items()}}
+    facts, model = leaf.run["tasks"], leaf.run.get("model") or {}
+    counts = {name: len({line["doc_id"] for line in lines}) for name, lines in files.items()}
+    delimiters = {name: task.spec.delimiter for name, task in asked.items()}
+    return {
+        "results": means, "group_subtasks": {name: [] for name in files},
+        "configs": {name: {"task": name, "target_delimiter": delimiters[name], "num_fewshot": asked[name].spec.shots}
+                    for name in files},
+        "versions": {name: facts[asked[name].name]["signature"] for name in files},
+        "n-shot": {name: asked[name].spec.shots for name in files},
+        "n-samples": {name: {"original": facts[asked[name].name].get("rows_scorable", count), "effective": count}
+                      for name, count in counts.items()},
+        "config": {"model": "thaikit", "model_args": f"pretrained={leaf.name}",
+                   "model_num_parameters": model.get("parameters"), "limit": leaf.run["params"].get("limit") or None},
+        "exported_by": f"thaikit {__version__}", "model_name": leaf.name, "chat_template": None,
+    }  # fmt: skip
 
 
 def samples(leaf: Leaf, task: Task, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -59,7 +94,7 @@ def samples(leaf: Leaf, task: Task, row: Mapping[str, Any]) -> Iterator[tuple[st
     base = {
         "doc_id": row["index"],
         "doc": {"id": item.id, "question": item.question, "choices": list(item.shown or item.choices),
-                "subject": item.subject},
+                "subject": item.subject, **({"labels": list(item.labels)} if item.labels else {})},
         "prompt_hash": row["prompt_sha256"],
     }  # fmt: skip
     if task.generates:
