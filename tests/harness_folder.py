@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 from conftest import write_tiny
@@ -12,7 +13,7 @@ from conftest import write_tiny
 from thaikit import parity, peer_tasks
 from thaikit.tasks import build
 
-LIMITS = {"arc": 4, "mmlu": 3, "truthfulqa": 3, "winogrande": 3, "gsm8k": 2}
+LIMITS = {"arc": 3, "mmlu": 2, "truthfulqa": 2, "winogrande": 3, "gsm8k": 2}
 NAMES = {"arc_challenge": "arc_th", "default": "winogrande"}  # one with its Thai mark, as labs call it
 
 
@@ -49,11 +50,18 @@ def make(folder: Path) -> Path:
     model, rows = write_tiny(folder / "tiny-thai", max_position_embeddings=4096), folder / "yaml"
     rows.mkdir()
     names, tracker = task_files(rows), EvaluationTracker(output_path=str(folder / "results"))
-    found = simple_evaluate(
-        model="hf", model_args={"pretrained": str(model), "dtype": "float32"}, tasks=names, device="cpu", batch_size=1,
-        task_manager=TaskManager(include_path=str(rows), include_defaults=False), bootstrap_iters=100,
-        log_samples=True, evaluation_tracker=tracker,
-    )  # fmt: skip
+    how: dict[str, Any] = {
+        "model_args": {"pretrained": str(model), "dtype": "float32"},
+        "device": "cpu",
+        "batch_size": 1,
+    }
+    manager = TaskManager(include_path=str(rows), include_defaults=False)
+    # What it tells of the machine lists all packages, which takes seconds and is not read here.
+    with mock.patch("torch.utils.collect_env.get_pretty_env_info", lambda: "OS: a test"):
+        found = simple_evaluate(
+            model="hf", tasks=names, task_manager=manager, bootstrap_iters=100, log_samples=True,
+            evaluation_tracker=tracker, **how,
+        )  # fmt: skip
     samples = found.pop("samples")
     tracker.save_results_aggregated(results=found, samples=samples)
     for name in found["configs"]:
