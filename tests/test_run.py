@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from thaikit import ThaikitError, run
 from thaikit.__main__ import main
 from thaikit.inputs import inputs_of
 from thaikit.params import Suite
-from thaikit.plan import Leafplan, leaf_name, notebook_parameters, plan, slug
+from thaikit.plan import Leafplan, leaf_name, notebook_parameters, plan, slug, waits_for
 from thaikit.records import partial, read_rows, root
 
 PARAMETERS = """how: str = "ok"  # what happens
@@ -254,6 +255,62 @@ def test_a_stage_over_a_suite_reads_leaves_but_never_its_own(tmp_path: Path) -> 
 
 
 # ------------------------------------------------------------------------------------------------ run
+
+JUDGED = (
+    {"notebook": "10_thai_h6", "each": {"model": ["a", "b"]}},
+    {"notebook": "20_thaicli_answer", "each": {"model": ["a", "b"]}},
+    {"notebook": "21_thaicli_judge", "each": {"model": ["a", "b"], "judge": ["j"]}},
+    {"notebook": "90_report"},
+)
+
+
+def leaves_of(stages: Sequence[Mapping[str, Any]]) -> list[Leafplan]:
+    """The leaves of stages without a look at any file."""
+    made = []
+    for order, stage in enumerate(stages):
+        path = root() / "notebooks" / f"{stage['notebook']}.ipynb"
+        defaults = {name: default for name, (_, default, _) in notebook_parameters(path).items()}
+        each = stage.get("each", {})
+        for values in itertools.product(*each.values()):
+            given, short = dict(zip(each, values, strict=True)), stage["notebook"][3:]
+            name = "/".join([short, *(["--".join(values)] if values else [])])
+            made.append(Leafplan(short, path, given | stage.get("params", {}), defaults, Path(name), name, order))
+    return made
+
+
+def test_a_leaf_waits_for_what_it_may_read_and_for_nothing_else() -> None:
+    found = {leaf.name: leaf for leaf in leaves_of(JUDGED)}
+    waits = {name: {other for other in found if waits_for(found[name], found[other])} for name in found}
+    assert waits["thaicli_answer/a"] == waits["thai_h6/a"] == set()
+    assert waits["thaicli_judge/a--j"] == {"thaicli_answer/a"}
+    assert waits["report"] == set(found) - {"report"}
+    named = leaves_of([*JUDGED[:2], {**JUDGED[2], "params": {"answers": "somewhere"}}])
+    assert sum(waits_for(named[-1], other) for other in named) == 4  # it may be any leaf's folder
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_leaves_start_when_their_inputs_are_there(monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    leaves = leaves_of(JUDGED)
+    ended: set[str] = set()
+    begun: list[str] = []
+    most = [0]
+
+    def attempt(leaf: Leafplan, runner: run.Runner) -> run.Done:
+        assert all(other.name in ended for other in leaves if waits_for(leaf, other))
+        begun.append(leaf.name)
+        most[0] = max(most[0], len(begun) - len(ended))
+        time.sleep(0.3 if leaf.name == "thai_h6/a" else 0.02)
+        ended.add(leaf.name)
+        return run.Done(leaf.name, "done")
+
+    monkeypatch.setattr(run, "attempt", attempt)
+    assert {one.name for one in run.run(leaves, jobs=jobs)} == {leaf.name for leaf in leaves}
+    assert most[0] == jobs if jobs < 3 else most[0] <= jobs
+    if jobs == 1:
+        assert begun == [leaf.name for leaf in leaves]
+    else:  # the slow leaf holds up none but the report
+        assert begun[-1] == "report" and set(begun[:-1]) == {leaf.name for leaf in leaves[:-1]}
+
 
 HOWS = ("ok", "raise", "fault", "exit", "kill")
 

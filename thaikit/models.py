@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from thaikit import ThaikitError, embedded
 from thaikit.model_facts import clean_generation, end_ids, logits_dtype, tokenizer_sha256, versions, window
+from thaikit.params import FULL_COMMIT
 
 if TYPE_CHECKING:
     from thaikit.params import ModelEntry
 
-FULL_COMMIT = re.compile(r"[0-9a-f]{40}")
 SNAPSHOT = re.compile(r"/snapshots/([0-9a-f]{40})/")
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 

@@ -21,6 +21,7 @@ from thaikit.records import State, input_hash, root, state_of
 from thaikit.shapes import task_shape
 
 ANNOTATIONS = ("str", "int", "float", "bool", "list", "dict")
+ALONE = ("thai_h6", "thaicli_answer", "thaicli_preference", "mrc_answer")  # read nothing that a suite writes
 FIRST = ("model", "judge")  # come first in a leaf's name, in this order
 Parameter = tuple[str, Any, str]  # annotation, default, help
 
@@ -91,6 +92,19 @@ def stage_leaves(stage: Stage, base: Path, order: int) -> Iterator[Leafplan]:
         leaf = Leafplan(short, path, params, defaults, base / name, name, order, stage.timeout)
         check_files(leaf, where)
         yield leaf
+
+
+def waits_for(leaf: Leafplan, other: Leafplan) -> bool:
+    """Whether a leaf may read what another one of its suite writes: of an earlier stage, a judge the answers of its own
+    model, other stages all there is."""
+    if other.order >= leaf.order or leaf.stage in ALONE:
+        return False
+    given = {**leaf.defaults, **leaf.params}
+    if leaf.stage not in inputs.ANSWERS or given.get("answers") or given.get("against"):
+        return True
+    made_by, keys = inputs.ANSWERS[leaf.stage]
+    theirs = {**other.defaults, **other.params}
+    return other.stage == made_by and all(not given.get(key) or given[key] == theirs.get(key) for key in keys)
 
 
 def check_files(leaf: Leafplan, where: str) -> None:

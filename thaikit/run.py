@@ -16,16 +16,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError
 from thaikit.params import shown
-from thaikit.plan import Leafplan
+from thaikit.plan import Leafplan, waits_for
 from thaikit.records import partial, read_leaf, state_of, write_atomic
 
 try:
@@ -75,24 +74,32 @@ def cores() -> int:
 
 
 def run(leaves: Sequence[Leafplan], *, jobs: int = 1) -> list[Done]:
-    """Run the leaves that are not closed, stage after stage, `jobs` of a stage at once; one printed line a leaf.
+    """Run the leaves that are not closed, `jobs` of them at once, each as soon as those it may read have ended; one
+    printed line a leaf.
 
     A failed leaf does not hold up the others. KeyboardInterrupt ends the children and is passed on.
     """
     if jobs < 1:
         raise ThaikitError(f"-j {jobs}: at least one leaf at a time is needed")
-    runner, ended = Runner(jobs), []
-    for _, stage in groupby(leaves, key=lambda leaf: leaf.order):
-        pool = ThreadPoolExecutor(max_workers=jobs)
-        try:
-            for future in as_completed([pool.submit(attempt, leaf, runner) for leaf in stage]):
+    runner, ended, waiting = Runner(jobs), [], list(leaves)
+    working: dict[Future[Done], Leafplan] = {}
+    pool = ThreadPoolExecutor(max_workers=jobs)
+    try:
+        while waiting or working:
+            before = [*waiting, *working.values()]
+            ready = [leaf for leaf in waiting if not any(waits_for(leaf, other) for other in before)]
+            for leaf in ready[: jobs - len(working)]:
+                waiting.remove(leaf)
+                working[pool.submit(attempt, leaf, runner)] = leaf
+            for future in wait(working, return_when=FIRST_COMPLETED).done:
+                del working[future]
                 ended.append(future.result())
                 say(ended[-1])
-        except KeyboardInterrupt:
-            runner.stop.set()
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    except KeyboardInterrupt:
+        runner.stop.set()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
     return ended
 
 
