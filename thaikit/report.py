@@ -99,8 +99,8 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
                     for leaf in first],
         "left_out": report_limits.left_out(first, shown),
         "hidden": [leaf.name for leaf in found if leaf not in shown],
-        "rows": report_rows.trimmed(report_rows.parts(every, gallery=gallery, sensitive=show_sensitive)),
-        "row_limits": {"each": report_rows.EACH, "in_page": report_rows.IN_PAGE},
+        "rows": report_rows.parts(every, gallery=gallery, sensitive=show_sensitive),
+        "row_limits": {"each": report_rows.EACH, "in_page": report_rows.IN_PAGE, "most": report_rows.share(every)},
         "limit_allowed": report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0), "seed": report_parts.SEED,
     }  # fmt: skip
 
@@ -259,6 +259,8 @@ def visible(value: Any) -> Any:
 
 def seen(text: str) -> str:
     """A text escaped, what cannot be seen in it written out."""
+    if text.replace("\n", "").isprintable():  # most texts: printable is none of UNSEEN, and quickly told
+        return str(escape(text))
     return "".join(
         f'<span class="ctl">U+{ord(char):04X}</span>'
         if unicodedata.category(char) in UNSEEN and char not in "\n\t"

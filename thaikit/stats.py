@@ -6,6 +6,7 @@ Too little data gives NaN and a reason in `method`, never a width of 0. A random
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats as sps
@@ -226,6 +227,7 @@ def _sign_flip(d: np.ndarray, rng: np.random.Generator) -> tuple[float, str]:
     return (hits + 1) / (_RESAMPLES + 1), f"sign flip, {_RESAMPLES} draws"
 
 
+@lru_cache(maxsize=4096)  # a table of forty models asks the same few hundred pairs of counts thousands of times
 def sign_test(wins: int, losses: int) -> float:
     """The exact two-sided p of wins against losses, each as likely as the other, ties left out; 1.0 for 0 against 0.
 
