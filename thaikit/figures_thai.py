@@ -45,8 +45,8 @@ def tax_dots(lines: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def shortened(name: str) -> str:
+def shortened(name: str, *, size: int = NAME) -> str:
     """A name that fits beside the axis; its end tells checkpoints apart and stays. A letter that is neither Latin nor
     Thai is drawn as a question mark: the fonts lack it."""
     safe = "".join(char if char.isprintable() and (char < "\u0250" or "ก" <= char <= "๛") else "?" for char in name)
-    return safe if len(safe) <= NAME else f"{safe[: NAME // 2]}…{safe[-(NAME // 2) :]}"
+    return safe if len(safe) <= size else f"{safe[: size // 2]}…{safe[-(size // 2) :]}"

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from thaikit import (
     report_items,
     report_lengths,
     report_limits,
+    report_mosaic,
     report_mrc,
     report_page,
     report_parts,
@@ -166,7 +168,8 @@ def section(group: report_parts.Group) -> dict[str, Any]:
     """All that is shown of one group of comparable leaves."""
     table = report_parts.score_frame(group)
     ranked = report_limits.ranked(group.leaves)
-    drawn = [leaf.name for leaf in report_limits.leading(group.leaves)]
+    best = replace(group, leaves=tuple(report_limits.leading(group.leaves)))
+    drawn = [leaf.name for leaf in best.leaves]
     inside = table[table["model"].isin(drawn)]
     lines = report_parts.comparisons(group)
     kept, compared = report_limits.few(lines, [leaf.name for leaf in ranked])
@@ -179,13 +182,15 @@ def section(group: report_parts.Group) -> dict[str, Any]:
         "comparisons": kept, "compared": compared, "all": lines, "metrics": report_parts.metric_tables(group),
         "generated": report_parts.generated_table(group), "counts": report_parts.count_table(group),
         "lengths": report_lengths.tables(group),
+        "mosaics": [(name, png_uri(figure)) for name, figure in report_mosaic.thai_h6(best)],
     }  # fmt: skip
 
 
 def thaicli(suite: Path, *, gallery: bool, sensitive: bool) -> list[dict[str, Any]]:
     """The ThaiCLI parts, their figures as data addresses."""
     parts = report_thaicli.sections(suite, gallery=gallery, sensitive=sensitive)
-    return [part | {"figures": [(model, png_uri(figure)) for model, figure in part["figures"]]} for part in parts]
+    drawn = ("figures", "mosaics")
+    return [part | {key: [(name, png_uri(figure)) for name, figure in part[key]] for key in drawn} for part in parts]
 
 
 def thai_tokens(found: Sequence[Leaf]) -> dict[str, Any] | None:

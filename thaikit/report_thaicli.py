@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from thaikit import matched, stats
+from thaikit import matched, report_mosaic, stats
 from thaikit.figures_thaicli import FORMATS, THEMES, score_dots
 from thaikit.reading import WITHOUT_VERDICT
 from thaikit.records import Leaf, leaves, read_rows
@@ -70,6 +70,7 @@ def section(group: Sequence[Leaf], others: Mapping[Any, Leaf], *, gallery: bool,
         "themes": [theme_table(group, name) for name in FORMATS], "gate": gate_table(gated.run.get("gate") or []),
         "marked": gated.run.get("gate_marked") or [],
         "figures": [(model_of(leaf), score_dots(leaf.run["cells"], gate=leaf.run.get("gate") or [])) for leaf in first],
+        "mosaics": report_mosaic.thaicli({model_of(leaf): rows[model_of(leaf)] for leaf in first}),
         "comparisons": kept, "compared": compared, "all": lines, "left_out": left_out,
         "counts": [count_row(leaf) for leaf in group],
         "items": items,
