@@ -76,7 +76,8 @@ def test_one_file_without_scripts_or_addresses(hostile: Path) -> None:
     bare = re.sub(r"data:[a-z/]+;base64,[A-Za-z0-9+/=]+", "", page).replace("http-equiv", "")
     assert not re.search(r"http|xmlns|@import", bare, re.IGNORECASE)
     images = [attrs for tag, attrs in reader.tags if tag == "img"]
-    assert len(images) == 1 and images[0]["src"].startswith("data:image/png;base64,") and images[0]["alt"]
+    assert len(images) == 3  # scores, and the mosaics of tasks and subjects
+    assert all(one["src"].startswith("data:image/png;base64,") and one["alt"] for one in images)
     for _, attrs in reader.tags:
         assert not [value for value in attrs.values() if value and "//" in value and not value.startswith("data:")]
         assert not [name for name in attrs if name.startswith("on")]
