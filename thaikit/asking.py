@@ -93,6 +93,10 @@ class Local:
         known = self.contexts.setdefault((rules["bos"], threading.get_ident()), {})
         return encoding.encode_pair(self.loaded.tokenizer, prompt, continuation, known=known, **rules)
 
+    def pieces(self, request: Encoded) -> list[str]:
+        """The text of each scored token (`encoding.pieces`)."""
+        return encoding.pieces(self.loaded.tokenizer, request)
+
     def choose(self, kernel: str) -> str:
         """The kernel to use: the tree where a probe shows that this model can be packed, else the plain path."""
         if kernel not in self.probed:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 INTS = tuple(range(2**18))  # one object an id: contexts of a whole benchmark then hold eight bytes a token
+ANCHOR = 8  # context tokens that a continuation is decoded after
+HALF = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +143,32 @@ def cut_left(request: Encoded, max_length: int) -> tuple[Encoded, int]:
         raise ValueError(f"the continuation has {len(request.continuation)} tokens, the model's window is {max_length}")
     cut = max(0, request.length - (max_length + 1))
     return Encoded(request.context[cut:], request.continuation, request.boundary), cut
+
+
+def pieces(tokenizer: Any, request: Encoded) -> list[str]:
+    """The text that each continuation token adds, one a token; together they are the continuation.
+
+    A token that ends inside a character (Thai letters are three bytes, which many vocabularies split) adds "", and the
+    character stands at the token that completes it. Bytes that never make one are U+FFFD at the last token.
+    """
+
+    def text(ids: Sequence[int]) -> str:
+        told = tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return str(told)
+
+    for begin in (max(0, len(request.context) - ANCHOR), 0):  # a decoder drops white space at a text's very start
+        anchor = request.context[begin:]
+        said = text(anchor)
+        if not said.endswith(HALF):
+            break
+    said = said.rstrip(HALF)
+    found, ids = [], list(anchor)
+    for place, token in enumerate(request.continuation, 1):
+        ids.append(token)
+        now = text(ids)
+        if place < len(request.continuation):
+            now = now.rstrip(HALF)
+        new = now[len(said) :] if now.startswith(said) else ""
+        said = now if new else said
+        found.append(new)
+    return found

@@ -99,6 +99,10 @@ class Replay:
             record = self.look_up("scores", pair_key(bytes(request.context), bytes(request.continuation)))
             yield index, Replayed(np.asarray(record["lp"], dtype=np.float32), bool(record["g"]))
 
+    def pieces(self, request: Encoded) -> list[str]:
+        """The recorded texts of a request's tokens; [] where none were recorded."""
+        return list(self.look_up("scores", pair_key(bytes(request.context), bytes(request.continuation))).get("t", []))
+
     def generate(
         self, prompts: Sequence[Sequence[int]], *, stops: Sequence[str], max_new_tokens: int, **_: Any
     ) -> Iterator[tuple[int, Written]]:
@@ -145,9 +149,10 @@ class Recorder:
         """Pass on and keep."""
         for index, scored in self.model.score(requests, **options):
             request = requests[index]
-            values = [round(float(x), DECIMALS) for x in scored.logprobs]
+            kept = {"lp": [round(float(x), DECIMALS) for x in scored.logprobs], "g": scored.greedy}
+            kept |= {"t": self.model.pieces(request)} if hasattr(self.model, "pieces") else {}
             for key in self.records["_pairs"][(request.context, request.continuation)]:
-                self.records["scores"][key] = {"lp": values, "g": scored.greedy}
+                self.records["scores"][key] = kept
             yield index, scored
 
     def generate(self, prompts: Sequence[Sequence[int]], **options: Any) -> Iterator[tuple[int, Any]]:

@@ -196,11 +196,22 @@ def scored_rows(
         if len(found[place]) == len(waiting[place].requests):
             ordered = [found[place][n] for n in range(len(found[place]))]
             found[place] = {}
-            yield choice_row(task, waiting[place], ordered, settings)
+            texts = pieces(model, waiting[place]) if settings.token_logprobs else []
+            yield choice_row(task, waiting[place], ordered, settings, texts)
 
 
-def choice_row(task: Task, one: Ready, scored: Sequence[Any], settings: Settings) -> dict[str, Any]:
-    """The row of a multiple-choice item: log-probabilities, every normalisation, the score."""
+def pieces(model: Any, one: Ready) -> list[list[str]]:
+    """The text of each scored token of each choice; [] for a model that cannot tell."""
+    told = getattr(model, "pieces", None)
+    found = [told(request) for request in one.requests] if told else []
+    return found if all(found) else []
+
+
+def choice_row(
+    task: Task, one: Ready, scored: Sequence[Any], settings: Settings, texts: Sequence[Sequence[str]] = ()
+) -> dict[str, Any]:
+    """The row of a multiple-choice item: log-probabilities, every normalisation, the score; where they are kept, each
+    token's own with its text (`texts`, see `encoding.pieces`)."""
     item, ll, tokens = one.item, [s.ll for s in scored], [len(s.logprobs) for s in scored]
     second = slice(item.first, None)
     row = base_row(task, one) | {
@@ -213,6 +224,7 @@ def choice_row(task: Task, one: Ready, scored: Sequence[Any], settings: Settings
     if settings.token_logprobs:
         kept = [np.asarray(s.logprobs, dtype=float).tolist() for s in scored]
         row |= {"token_logprobs": kept[second], **({"mc1_token_logprobs": kept[: item.first]} if item.first else {})}
+        row |= {"token_texts": [list(told) for told in texts[second]]} if texts else {}
     if not all(math.isfinite(value) for value in ll):
         why = "a log-probability is not finite (dtype too narrow?)"
         return row | {"outcome": "failed", "score": None, "error": why}
