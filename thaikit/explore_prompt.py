@@ -20,14 +20,12 @@ from thaikit.tasks import build, mrc_answer, mrc_judging, thaicli_answer
 from thaikit.tasks.build import Task
 from thaikit.tasks.items import Item, context, digest, messages
 from thaikit.tasks.mrc import Exemplar, MrcItem
-from thaikit.tasks.mrc_judge import MrcJudge
+from thaikit.tasks.mrc_judge import Answered, MrcJudge
 
 CHAT = "It went through the model's chat template, whose text is not kept: these are its turns."
 CHANGED = "It cannot be shown: built again from its files it is not the one that was sent (SHA-256 {}…)."
 OPEN = "Built again from its files; the leaf is open, so it was not compared with what was sent."
-NO_TOKENS = (
-    "Each token's log-probability is not in this leaf; run 10_thai_h6 again with token_logprobs true to keep it."
-)
+NO_TOKENS = "This leaf holds no log-probabilities of single tokens; run 10_thai_h6 again with token_logprobs true."
 NO_TEXTS = "This leaf holds the numbers without the tokens' texts; run 10_thai_h6 again with token_logprobs true."
 BUILT = ("tasks", "data", "limit", "profile", "labels", "allow_size_mismatch")
 CLOSE = 1e-3  # of a log-probability, between a row and the recording that its tokens are taken from
@@ -108,6 +106,8 @@ def h6(rows: Rows, row: Mapping[str, Any]) -> Asked:
 def tokens(rows: Rows, row: Mapping[str, Any]) -> Tokens:
     """Each choice's tokens: from the row, else from a recording of the same request that agrees with the row."""
     kept, texts = row.get("token_logprobs"), row.get("token_texts")
+    if kind(row) != "choices":
+        return Tokens()
     if not kept:
         return recorded(rows, row)
     if not texts:
@@ -208,10 +208,11 @@ def four(rows: Rows, row: Mapping[str, Any]) -> Asked:
     if given.get("judgements"):
         return Asked(told="The replies were read from a file, nobody was asked.")
     judge, found = MrcJudge.read(str(given["judge"])), mrc_judging.given_answers(given)
-    cases = {case.id: case for case in mrc_judging.answered([found])}
-    case = cases.get(text_of(row["id"]))
-    if case is None or (case.question, case.answer) != (row["question"], row["answer"]):
+    mine = [one for one in found.rows if f"{one['id']}@{found.model}" == row["id"]]
+    if not mine or any(mine[0][key] != row[key] for key in ("question", "answer")):
         return Asked(told="It cannot be shown: the answers that were judged are not there any more.")
+    texts = [mine[0][key] for key in ("context", "question")]
+    case = Answered(mine[0]["id"], found.model, *texts, tuple(mine[0]["references"]), mine[0]["answer"])
     return conversation(rows, judge.facts(), judge.messages(case))
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from thaikit import ThaikitError
 from thaikit.params import expand
 from thaikit.records import partial, root
@@ -54,8 +52,8 @@ class Rows:
 
 
 def find(place: str) -> Path:
-    """The folder of a leaf: a data place, a path, or one below the kit or its outputs/; one that is being built is found
-    by its future name too. ThaikitError where there is none with rows."""
+    """The folder of a leaf: a data place, a path, or one below the kit or its outputs/; one that is being built is
+    found by its future name too. ThaikitError where there is none with rows."""
     given = expand(place, base=root())
     tried = [given, root() / "outputs" / place, Path(place).expanduser().resolve()]
     for path in [one for folder in tried for one in (folder, partial(folder))]:
@@ -89,6 +87,8 @@ def read_file(folder: Path, name: str) -> list[dict[str, Any]]:
     if not source.is_file():
         if not (folder / f"{name}.parquet").is_file():
             return []
+        import pandas as pd  # takes long to load, and a suite is planned without it
+
         frame = pd.read_parquet(folder / f"{name}.parquet")
         return [{key: plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
     data, found = source.read_bytes(), {}
@@ -155,7 +155,8 @@ def line(row: Mapping[str, Any], rows: Rows, *, texts: bool = True, sensitive: b
         "right": "" if right is None else RIGHT[not right], "score": score(row, what),
         **{key: number(row[key]) for key in QUESTIONS if key in row},
         **{key: DASH if hidden else text_of(value) for key, value in shown.items()},
-        "key": text_of(row.get("question")), "verdict": verdict(row, what, right), "hidden": hidden, "sensitive": touchy, "row": row,
+        "key": text_of(row.get("question")), "verdict": verdict(row, what, right), "row": row,
+        "hidden": hidden, "sensitive": touchy,
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError
+from thaikit.explore_rows import SAMPLES, find
 from thaikit.params import ModelEntry, Source, TaskSet, expand, file_inputs, load, nearest, shown
 from thaikit.records import Leaf, leaves, root, sha256_file, sha256_json
 from thaikit.shapes import JudgeEntry, LabelSet, answer_prompt, load_tasks
@@ -54,6 +55,8 @@ def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
         found |= bench_inputs(params)
     elif params.get("suite") and stage not in ALONE:
         found |= suite_inputs(stage, Path(str(params["suite"])))
+    if stage == "explore":
+        found |= explored_inputs(params)
     return dict(sorted((found | label_inputs(stage, params)).items()))
 
 
@@ -122,6 +125,17 @@ def label_inputs(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
         path = path / "run.json" if path.is_dir() else path
         found |= {f"{name}/{path.name}": sha256_file(path)} if path.is_file() else {}
     return found
+
+
+def explored_inputs(params: Mapping[str, Any]) -> dict[str, str]:
+    """The leaves that are looked at: a closed one by its run.json, an open one by its rows so far; without any those
+    that come with the kit."""
+    given = [str(params[name]) for name in ("leaf", "other") if params.get(name)]
+    paths = [find(place) for place in given or SAMPLES]
+    done = {f"{path.parent.name}/{path.name}": path / "run.json" for path in paths if (path / "run.json").is_file()}
+    begun = [one for path in paths if not (path / "run.json").is_file() for one in (path / "rows").glob("*.jsonl")]
+    done |= {f"{path.parts[-3]}/{path.name}": path for path in begun}
+    return {name: sha256_file(path) for name, path in done.items()}
 
 
 def against_inputs(places: Sequence[str]) -> dict[str, str]:

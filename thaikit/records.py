@@ -23,7 +23,7 @@ from thaikit.rowlog import RowLog, drop_torn_line, finite, read_rows, write_atom
 
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "numpy", "pandas", "pyarrow", "pythainlp")
 OPERATIONAL = ("out_dir", "batch_size", "max_cost")  # they cannot change a row: no part of the input hash
-LISTS = ("token_logprobs", "mc1_token_logprobs", "token_texts")  # per-token lists stay in the JSONL; Parquet is for analyses
+LISTS = ("token_logprobs", "mc1_token_logprobs", "token_texts")  # stay in the JSONL; Parquet is for analyses
 
 
 def root() -> Path:
