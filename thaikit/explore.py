@@ -29,6 +29,7 @@ NO_SCRIPTS = (
     "HTML in a browser; all rows are in tables/rows.csv."
 )
 CSS = """
+.dt-container .dt-layout-table { overflow-x: auto; }
 .dt-container { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Explore Thai", "DejaVu Sans", sans-serif; }
 .dt-container table.dataTable > tbody > tr > td { max-width: 24rem; vertical-align: top; white-space: normal;
   overflow-wrap: anywhere; text-align: left !important; line-height: 1.65; }
@@ -39,8 +40,11 @@ CSS = """
 .dt-container .ctl { font: .72em ui-monospace, monospace; background: #fde2dc; color: #8c2a17; border-radius: 3px;
   padding: 0 .2em; }
 """
-FONT = """<style>@font-face { font-family: "Explore Thai"; unicode-range: U+0E00-0E7F, U+200C-200D, U+25CC;
-  src: url(data:font/ttf;base64,%s); }</style>"""
+FONT = """<script>
+new FontFace("Explore Thai", "url(data:font/ttf;base64,%s)", { unicodeRange: "U+0E00-0E7F, U+200C-200D, U+25CC" })
+  .load().then(font => { document.fonts.add(font); window.dispatchEvent(new Event("resize")); });
+</script>"""
+DASH_FOR_NONE = "function (data, type) { return type === 'display' && !isFinite(data) ? '–' : data; }"
 SORT_AND_SEARCH = [{"target": 0, "content": ["order"]}, {"target": 1, "content": ["search"]}]
 
 
@@ -95,7 +99,7 @@ def summary(view: View) -> list[str]:
             f"a is {view.names[0]}, b is {view.names[1]}: {facts['rows']:,} of {facts['of']:,} items that both have."
         )
         counts = ", ".join(f"{key} {count:,}" for key, count in facts["who"].items())
-        first += f" Who was right or scored higher, over all: {counts}." if counts else ""
+        first += f" Who was right, or scored higher, over all items: {counts}." if counts else ""
     return [first, *view.told]
 
 
@@ -105,12 +109,14 @@ def table(frame: pd.DataFrame) -> str:
 
     shown = pd.DataFrame({name: list(map(cell, frame[name])) for name in frame.columns}, columns=list(frame.columns))
     long = [place for place, name in enumerate(frame.columns) if name.startswith(LONG)]
+    numbers = [place for place, name in enumerate(frame.columns) if shown[name].dtype.kind in "if"]
     short = [place for place in range(len(frame.columns)) if place not in long]
     classes = [{"targets": long, "className": "tk-long"}, {"targets": short, "className": "tk-short"}]
+    classes += [{"targets": numbers, "render": itables.JavascriptFunction(DASH_FOR_NONE)}] if numbers else []
     with pd.option_context("display.max_colwidth", None):
         made = itables.to_html_datatable(
             shown, connected=False, allow_html=True, maxBytes=0, maxColumns=0, showIndex=False,
-            classes="display compact", style="table-layout:auto;width:100%;margin:0", css=CSS, scrollX=True,
+            classes="display compact", style="table-layout:auto;width:100%;margin:0", css=CSS,
             columnControl=SORT_AND_SEARCH, ordering={"indicators": False}, lengthMenu=[10, 25, 100, 500],
             columnDefs=classes, format_floats_in_python=False,
             display_logo_when_loading=False, text_in_header_can_be_selected=False,

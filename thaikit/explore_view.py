@@ -43,8 +43,10 @@ class View:
         if self.b is None:
             return packed(pd.DataFrame([{key: a.get(key) for key in columns} for a, _ in self.pairs], columns=columns))
         rows = [both(a, b or {}) for a, b in self.pairs]
-        names = [f"{key}_{side}" for key in (*explore_rows.QUESTIONS, "outcome", "answer") for side in "ab"]
-        order = ["id", "task", "theme", "who", "score_a", "score_b", *names, "question", "reference"]
+        scores, answers, *rest = (
+            [f"{key}_a", f"{key}_b"] for key in ("score", "answer", *explore_rows.QUESTIONS, "outcome")
+        )
+        order = ["id", "task", "theme", "who", *scores, "question", *answers, "reference", *sum(rest, [])]
         return packed(pd.DataFrame(rows, columns=order))
 
     def find(self, item: str = "") -> tuple[Line, Line | None] | None:
