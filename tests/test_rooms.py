@@ -60,6 +60,7 @@ WORLD |= EXPLORED
 WORLD |= {"endpoint", "server", "flow", "pace", "ledger", "money", "transport"}
 SHOW = {"figures", "figures_labels", "figures_analysis", "figures_groups", "figures_bench", "figures_mrc"}
 SHOW |= {"figures_thai", "report_thai", "figures_mosaic", "report_mosaic"}
+SHOW |= {"explore", "explore_card"}
 SHOW |= {"figures_thaicli", "report", "report_items", "report_parts", "report_thaicli"}
 SHOW |= {"report_links", "report_columns", "report_rows", "report_latex", "report_limits", "report_page"}
 SHOW |= {"report_board", "report_lengths", "report_mrc", "report_mrc_items", "report_pairs"}
