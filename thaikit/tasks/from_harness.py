@@ -218,11 +218,12 @@ def thai_sets(sets: Sequence[Imported]) -> tuple[bool, str]:
 
 
 def place_of(sets: Sequence[Imported]) -> str:
-    """The data as a table of comparable leaves names it: tasks with shots, and a hash of tasks, versions and data."""
-    keys = ("dataset_path", "dataset_name", "test_split", "validation_split")
+    """The data as a table of comparable leaves names it: tasks with shots, and a hash of tasks, versions and items
+    (without samples, of what the task's settings say of the data)."""
+    keys = ("dataset_path", "dataset_name", "dataset_kwargs", "test_split", "validation_split")
     pinned = [
         (one.kit.name, one.metric, part.member.task, part.version, part.shots, part.chat, part.n,
-         [str(part.config.get(key, "")) for key in keys])
+         part.items or [str(part.config.get(key, "")) for key in keys])
         for one in sets for part in one.parts
     ]  # fmt: skip
     told = ", ".join(f"{one.kit.name} {one.parts[0].shots}-shot" for one in sets)

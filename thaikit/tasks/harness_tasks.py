@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError
+from thaikit.records import sha256_json
 from thaikit.tasks.h6 import METRICS
 from thaikit.tasks.harness_files import Results, sample_lines, section
 from thaikit.tasks.harness_rows import row_of
@@ -29,6 +30,7 @@ class Part:
     stderrs: dict[str, float] = field(default_factory=dict)
     n: int = 0
     lines: int = 0
+    items: str = ""  # a hash of its source rows, the same for every model asked the same
 
     @property
     def config(self) -> dict[str, Any]:
@@ -141,6 +143,7 @@ def read_rows(part: Part, kit: KitSet, again: Again) -> None:
             "copy the file again, or delete it to take the results alone"
         )
     part.n = len(part.rows)
+    part.items = sha256_json([row["_hash"] or row["question"] for row in part.rows])
 
 
 def subject_of(sample: Mapping[str, Any], member: Member, kit: KitSet) -> str:
