@@ -218,16 +218,16 @@ def thai_sets(sets: Sequence[Imported]) -> tuple[bool, str]:
 
 
 def place_of(sets: Sequence[Imported]) -> str:
-    """The data as a table of comparable leaves names it: tasks with shots, and a hash of tasks, versions and items
-    (without samples, of what the task's settings say of the data)."""
+    """The data as a table of comparable leaves names it: a hash of tasks, versions and items (without samples,
+    of what the task's settings say of the data), and the worked examples of each task."""
     keys = ("dataset_path", "dataset_name", "dataset_kwargs", "test_split", "validation_split")
     pinned = [
         (one.kit.name, one.metric, part.member.task, part.version, part.shots, part.chat, part.n,
          part.items or [str(part.config.get(key, "")) for key in keys])
         for one in sets for part in one.parts
     ]  # fmt: skip
-    told = ", ".join(f"{one.kit.name} {one.parts[0].shots}-shot" for one in sets)
-    return f"as logged: {told} [{records.sha256_json(pinned)[:8]}]"
+    told = "/".join(str(one.parts[0].shots) for one in sets)
+    return f"as logged [{records.sha256_json(pinned)[:8]}], shots {told}"
 
 
 def model_facts(found: Found, name: str, versions: str) -> dict[str, Any]:

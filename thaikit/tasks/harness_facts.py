@@ -27,7 +27,7 @@ def estimates(found: Imported) -> dict[str, Estimate]:
         pair = {found.kit.name: stats.macro_interval(lists), f"{found.kit.name}_micro": micro}
         return {name: from_file(found, one) for name, one in pair.items()}
     told = [(part.totals.get(found.metric, math.nan), part.n) for part in found.parts]
-    n, why = sum(count for _, count in told), "none: a results file without samples, its score times n is not whole"
+    n, why = sum(count for _, count in told), "none: no samples, and the score is no whole count of right items"
     value = sum(one for one, _ in told) / len(told)
     return {found.kit.name: Estimate(value, math.nan, math.nan, n, why)}
 

@@ -13,7 +13,7 @@ from thaikit.tasks.h6 import METRICS
 from thaikit.tasks.harness_files import Results, sample_lines, section
 from thaikit.tasks.harness_rows import row_of
 from thaikit.tasks.harness_samples import Again, Manner, named, number, own_id
-from thaikit.tasks.harness_sets import KitSet, Member
+from thaikit.tasks.harness_sets import KitSet, Member, shown
 
 LIKED = ("acc", "strict", "flexible", "exact_match", "acc_norm")  # of a set of another kind the first that is there
 TOTALS_CLOSE = 1e-6
@@ -79,12 +79,12 @@ class Imported:
 def read_set(kit: KitSet, files: Mapping[str, Results]) -> Imported | None:
     """A set's rows and numbers; None where the harness gave it no score between 0 and 1. ThaikitError for a samples
     file that is torn, that does not count what the results say, or whose halves of TruthfulQA are of other rows."""
-    again, parts, notes = Again(), [read_part(one, kit, files[one.task]) for one in kit.members], []
+    again, parts = Again(), [read_part(one, kit, files[one.task]) for one in kit.members]
     for part in parts:
         if part.samples:
             read_rows(part, kit, again)
-        else:
-            notes.append(f"{part.member.task}: no samples file, so only what {part.results.path.name} says")
+    bare = [part.member.task for part in parts if not part.samples]
+    notes = [f"{kit.name}: no samples of {shown(bare)}, so only what the results file says"] if bare else []
     rows = joined(kit, parts)
     metric = metric_of(kit, parts, rows)
     if not metric:
