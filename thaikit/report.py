@@ -86,6 +86,8 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
     shown = [leaf for leaf in found if report_items.may_show(leaf, gallery=gallery)]
     first = report_limits.leading(shown)
     every = read_leaves(suite)
+    rows = report_rows.parts(every, gallery=gallery, sensitive=show_sensitive)
+    most = report_rows.share(rows)
     return {
         "title": title or default_title(every),
         "font": Markup(base64.b64encode(figures.thai_font().read_bytes()).decode()),
@@ -101,8 +103,8 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
                     for leaf in first],
         "left_out": report_limits.left_out(first, shown),
         "hidden": [leaf.name for leaf in found if leaf not in shown],
-        "rows": report_rows.parts(every, gallery=gallery, sensitive=show_sensitive),
-        "row_limits": {"each": report_rows.EACH, "in_page": report_rows.IN_PAGE, "most": report_rows.share(every)},
+        "rows": report_rows.trimmed(rows, most),
+        "row_limits": {"each": report_rows.EACH, "in_page": report_rows.IN_PAGE, "most": most},
         "limit_allowed": report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0), "seed": report_parts.SEED,
     }  # fmt: skip
 

@@ -28,7 +28,8 @@ class Column:
     @property
     def kind(self) -> str:
         """The class of its cells."""
-        return "text wide" if self.guarded else "text" if self.text else ""
+        extra = "wide" if self.guarded else "name" if self.name in ("Id", "Item") else ""
+        return f"text {extra}".strip() if self.text else ""
 
 
 def choice_columns(rows: Sequence[Row]) -> list[Column]:

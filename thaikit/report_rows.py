@@ -5,9 +5,8 @@ Where the texts of a leaf may not be shown, its ids, outcomes and scores still a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from thaikit.figures import task_names
 from thaikit.figures_thaicli import FORMATS, THEMES
@@ -34,16 +33,29 @@ HIDDEN = "not shown"
 
 @dataclass(frozen=True)
 class Block:
-    """One table of rows: where it stands, its heads (name, kind of cell), its lines, how many rows there are in all,
-    their file in the leaf's folder, and a sentence where something is left out."""
+    """One table of rows: where it stands, its file in the leaf's folder, its columns, its first rows, whether the texts
+    of each may be shown, and how many rows there are in all."""
 
     anchor: str
     title: str
     file: str
-    heads: tuple[tuple[str, str], ...]
-    lines: tuple[tuple[str, ...], ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    shown: tuple[bool, ...]
     total: int
-    note: str = ""
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """What stands in the table's cells."""
+        return [
+            [str(one.of(row)) if seen or not one.guarded else HIDDEN for one in self.columns]
+            for row, seen in zip(self.rows, self.shown, strict=False)
+        ]
+
+    @property
+    def note(self) -> str:
+        """A sentence where all texts are left out."""
+        return "" if any(self.shown) or not self.rows else "Texts are not shown here: ids, outcomes and scores are."
 
 
 @dataclass(frozen=True)
@@ -56,18 +68,10 @@ class Part:
     parts: tuple[Part, ...] = ()
 
 
-def share(read: Sequence[Leaf]) -> int:
-    """How many rows a table may have, so that the page keeps below some IN_PAGE rows: EACH at most, FLOOR at least."""
-    tables = sum(len(leaf.tasks()) if leaf.run.get("stage") == "thai_h6" else 1 for leaf in read)
-    tables += sum(len(FORMATS) * len(THEMES) for leaf in read if leaf.run.get("stage") == "thaicli_judge")
-    return max(FLOOR, min(EACH, IN_PAGE // max(1, tables)))
-
-
 def parts(read: Sequence[Leaf], *, gallery: bool = False, sensitive: bool = False) -> list[Part]:
     """The rows of every leaf that the report reads; `gallery` and `sensitive` as in `report.build`."""
-    found, most = [], share(read)
+    found, told = [], {"gallery": gallery, "sensitive": sensitive}
     for leaf in read:
-        told: dict[str, Any] = {"gallery": gallery, "sensitive": sensitive, "most": most}
         if leaf.run.get("stage") == "thai_h6":
             found.append(thai_h6(leaf, **told))
         elif leaf.run.get("stage") == "thaicli_judge":
@@ -75,17 +79,17 @@ def parts(read: Sequence[Leaf], *, gallery: bool = False, sensitive: bool = Fals
         elif leaf.run.get("stage") == "thaicli_preference":
             found.append(preference(leaf, **told))
         elif leaf.run.get("stage") in ("mrc_f1", "mrc_judge"):
-            found.append(mrc(leaf, gallery=gallery, most=most))
+            found.append(mrc(leaf, gallery=gallery))
     return [part for part in found if part.blocks or part.parts]
 
 
-def thai_h6(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False, most: int = EACH) -> Part:
-    """A Thai-H6 leaf's rows, a table of the first `most` rows a task; the rest as in `report.build`."""
+def thai_h6(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False) -> Part:
+    """A Thai-H6 leaf's rows, a table a task; `gallery` and `sensitive` as in `report.build`."""
     texts = may_show(leaf, gallery=gallery)
     blocks = []
     for task in leaf.tasks():
         frame = leaf.rows(task)
-        rows = frame.head(most).to_dict("records")
+        rows = frame.head(EACH).to_dict("records")
         shown = [texts and (sensitive or row.get("sensitive") is not True) for row in rows]
         columns = generated_columns(rows) if any("completion" in row for row in rows) else choice_columns(rows)
         file, name = f"rows/{task}.parquet", task_names(task)[0]
@@ -93,7 +97,7 @@ def thai_h6(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False, most:
     return Part(anchor(leaf), f"{leaf.name}, Thai-H6", tuple(blocks))
 
 
-def thaicli(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False, most: int = EACH) -> Part:
+def thaicli(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False) -> Part:
     """A leaf of judged ThaiCLI answers, a part for each format, a table for each theme in it."""
     rows, texts = read_rows(leaf.path / "rows" / "judgements.jsonl"), may_show(leaf, gallery=gallery)
     parts = []
@@ -104,22 +108,22 @@ def thaicli(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False, most:
             shown = [texts and (sensitive or theme != SENSITIVE)] * len(mine)
             if mine:
                 place, heading = anchor(leaf, f"{name}/{theme}"), f"{name.capitalize()}, {THEMES[theme][0].lower()}"
-                blocks.append(block(place, heading, "rows/judgements.jsonl", judged_columns(), mine[:most],
+                blocks.append(block(place, heading, "rows/judgements.jsonl", judged_columns(), mine,
                                     shown=shown, total=len(mine)))  # fmt: skip
         parts.append(Part(anchor(leaf, name), f"{leaf.name}, {name}", tuple(blocks)))
     return Part(anchor(leaf), f"{leaf.name}, ThaiCLI", (), tuple(part for part in parts if part.blocks))
 
 
-def preference(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False, most: int = EACH) -> Part:
+def preference(leaf: Leaf, *, gallery: bool = False, sensitive: bool = False) -> Part:
     """A leaf of chosen against rejected answers by log-probability, as one table."""
     rows, texts = read_rows(leaf.path / "rows" / "preference.jsonl"), may_show(leaf, gallery=gallery)
     shown = [texts and (sensitive or row["theme"] != SENSITIVE) for row in rows]
-    made = block(anchor(leaf, "preference"), "Preference", "rows/preference.jsonl", preference_columns(), rows[:most],
+    made = block(anchor(leaf, "preference"), "Preference", "rows/preference.jsonl", preference_columns(), rows,
                  shown=shown, total=len(rows))  # fmt: skip
     return Part(anchor(leaf), f"{leaf.name}, ThaiCLI preference", (made,))
 
 
-def mrc(leaf: Leaf, *, gallery: bool = False, most: int = EACH) -> Part:
+def mrc(leaf: Leaf, *, gallery: bool = False) -> Part:
     """A leaf of scored or judged MRC answers, a table for each model in it: at `report_links.link(leaf, "scores")` and
     `"judgements"`, of one model at `link(leaf, "scores/<model>")`."""
     file = "scores" if "scores" in leaf.tasks() else "judgements"
@@ -130,7 +134,7 @@ def mrc(leaf: Leaf, *, gallery: bool = False, most: int = EACH) -> Part:
     made = []
     for name in dict.fromkeys(str(row["model"]) for row in rows):
         mine = [row for row in rows if str(row["model"]) == name]
-        made.append(block(anchor(leaf, f"{file}/{name}"), name, f"rows/{file}.jsonl", columns, mine[:most],
+        made.append(block(anchor(leaf, f"{file}/{name}"), name, f"rows/{file}.jsonl", columns, mine,
                           shown=[texts] * len(mine), total=len(mine)))  # fmt: skip
     return Part(anchor(leaf, file), f"{leaf.name}, MRC {'F1' if file == 'scores' else 'four questions'}", tuple(made))
 
@@ -140,10 +144,28 @@ def block(
     total: int,
 ) -> Block:  # fmt: skip
     """The table of these rows, of `total`; `shown` says of each whether its texts may be."""
-    used = [one for one in columns if not one.guarded or any(shown)]
-    lines = tuple(
-        tuple(str(one.of(row)) if seen or not one.guarded else HIDDEN for one in used)
-        for row, seen in zip(rows, shown, strict=False)
-    )
-    note = "" if any(shown) or not rows else "Texts are not shown here: ids, outcomes and scores are."
-    return Block(place, title, file, tuple((one.name, one.kind) for one in used), lines, total, note)
+    used = tuple(one for one in columns if not one.guarded or any(shown))
+    return Block(place, title, file, used, tuple(rows[:EACH]), tuple(shown), total)
+
+
+def share(found: Sequence[Part]) -> int:
+    """How many rows a table may have so that the page holds some IN_PAGE rows: EACH at most, FLOOR at least. Tables
+    that are smaller leave their share to the others."""
+    sizes = [len(one.rows) for one in tables(found)]
+    return next((most for most in range(EACH, FLOOR, -1) if sum(min(size, most) for size in sizes) <= IN_PAGE), FLOOR)
+
+
+def trimmed(found: Sequence[Part], most: int) -> list[Part]:
+    """The parts with at most `most` rows a table."""
+    return [
+        replace(part, blocks=tuple(replace(one, rows=one.rows[:most]) for one in part.blocks),
+                parts=tuple(trimmed(part.parts, most)))
+        for part in found
+    ]  # fmt: skip
+
+
+def tables(found: Iterable[Part]) -> Iterator[Block]:
+    """Every table of the parts."""
+    for part in found:
+        yield from part.blocks
+        yield from tables(part.parts)
