@@ -1,4 +1,4 @@
-"""The command line: python -m thaikit run | plan | leaf | status | fetch | export | import."""
+"""The command line: python -m thaikit run | plan | leaf | status | close | fetch | export | import."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--outputs", type=Path, default=None, help="where leaves go (default: outputs/ of the kit)"
         )
+    close = commands.add_parser("close", help="have an open leaf closed with what is there by its next run")
+    close.add_argument("leaf", type=Path, help="the folder of the leaf, with or without .partial")
     fetch = commands.add_parser("fetch", help="fetch and convert the embedded models")
     fetch.add_argument("names", nargs="*", help="their names (default: all)")
     export = commands.add_parser("export", help="write a leaf's rows in lm-evaluation-harness's sample format")
@@ -119,6 +121,18 @@ def show(states: Sequence[Any]) -> None:
         print("nothing yet")
 
 
+def do_close(given: argparse.Namespace) -> int:
+    """Mark an open leaf to be closed with what is there."""
+    from thaikit.leaves import CLOSE, give_up
+
+    folder = give_up(given.leaf)
+    print(
+        f"{folder}: run it again now; nobody is asked any more, and items without a reply are closed as failed, with "
+        f"lower coverage (delete {folder / CLOSE} to take this back)"
+    )
+    return 0
+
+
 def do_fetch(given: argparse.Namespace) -> int:
     """Fetch the embedded models; 1 if one cannot be had."""
     from thaikit import embedded
@@ -165,7 +179,7 @@ def main(words: Sequence[str] | None = None) -> int:
     commands = {"run": do_run, "plan": do_plan, "leaf": do_leaf, "status": do_status, "fetch": do_fetch}
     signal.signal(signal.SIGTERM, terminated)
     try:
-        return {**commands, "export": do_export, "import": do_import}[given.command](given)
+        return {**commands, "export": do_export, "import": do_import, "close": do_close}[given.command](given)
     except ThaikitError as error:
         print(error, file=sys.stderr)
         return 2

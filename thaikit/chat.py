@@ -5,6 +5,8 @@ A reply is in the leaf's log before anybody uses it, and one that is there is ne
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,7 +53,9 @@ class Ask:
 class Reply:
     """What came back: raw text and how it ended. `outcome` is that of the transport, before anything is read from the
     text: ok, refused (the server's own refusal field), filtered, truncated (the token limit, or a thought block that
-    never ends), failed (nothing came; `error` says why). `seconds` is the wait for the last try."""
+    never ends), failed (nothing came; `error` says why). A failure is asked again when its leaf is resumed, unless it
+    is `for_good`; `rejected` tells that the server took this very request for a bad one. `seconds` is the wait for the
+    last try."""
 
     text: str = ""
     finish: str = ""
@@ -64,6 +68,13 @@ class Reply:
     seconds: float = 0.0
     retries: int = 0
     cached: bool = False
+    rejected: bool = False
+    for_good: bool = False
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it stays: a reply that came, or a failure for good."""
+        return self.outcome != "failed" or self.for_good
 
 
 @dataclass(frozen=True)
@@ -77,12 +88,23 @@ class Sampling:
     stops: tuple[str, ...] = ()
 
 
-def open_chat(name: str, *, max_cost: float = 0.0, suite_dir: Path | str | None = None, batch_size: int = 0) -> Any:
+def open_chat(
+    name: str,
+    *,
+    max_cost: float = 0.0,
+    suite_dir: Path | str | None = None,
+    batch_size: int = 0,
+    closing: bool = False,
+) -> Any:
     """The model of params/models/<name>.yaml as something to ask: `ask(asks, sampling=, log=, tell=, then=)`.
 
     `max_cost` (US dollars, 0 for no limit) and `suite_dir`, whose processes share it, are for servers; `batch_size`
-    (rows, 0 for what fits) is for local weights.
+    (rows, 0 for what fits) is for local weights. With `closing` nobody is asked: what has no reply yet fails for good.
     """
+    if closing:
+        from thaikit.closing import Closing
+
+        return Closing(open_chat(name, suite_dir=suite_dir, batch_size=batch_size))
     entry = params.load("models", name, params.ModelEntry)
     if entry.kind == "openai":
         from thaikit import server
@@ -106,14 +128,20 @@ def ended(text: str, finish: str, *, refusal: str = "") -> Outcome:
     return "truncated" if finish == "length" or OPEN_THOUGHT.fullmatch(text) else "ok"
 
 
+def prompt_sha256(prompt: Prompt) -> str:
+    """SHA-256 of a prompt's text, of a conversation's JSON: what a recorded reply is tied to."""
+    text = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
+
+
 # ---------------------------------------------------------------------------------------------- the log of replies
 
 
 def reply_row(ask: Ask, reply: Reply, *, index: int) -> dict[str, Any]:
-    """A reply as a row of the leaf's log."""
+    """A reply as a row of the leaf's log, with its prompt's hash: such a file can be replayed, for these texts only."""
     told = {name: getattr(reply, name) for name in Reply.__dataclass_fields__}
     place = {"id": ask.key, "item": ask.id, "attempt": ask.attempt, "repeat": ask.repeat, "index": index}
-    return {**place, **told, "seconds": round(reply.seconds, 3)}
+    return {**place, **told, "seconds": round(reply.seconds, 3), "prompt_sha256": prompt_sha256(ask.prompt)}
 
 
 def row_reply(row: Mapping[str, Any]) -> Reply:
@@ -123,18 +151,27 @@ def row_reply(row: Mapping[str, Any]) -> Reply:
 
 @dataclass
 class Kept:
-    """The log of a leaf's replies and what it held at the start: an item asked twice is answered once."""
+    """The log of a leaf's replies and what it held at the start: an item asked twice is answered once. `rejected` are
+    requests that the server rejected and that are still open."""
 
     log: RowLog
     known: dict[str, Reply] = field(default_factory=dict)
     count: int = 0
+    rejected: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, log: RowLog) -> Kept:
-        """The replies that are in the log; failed ones are asked again."""
+        """The replies that are in the log; failed ones are asked again, unless they failed for good."""
         rows = log.rows()
-        known = {row["id"]: row_reply(row) for row in rows if row["outcome"] != "failed"}
-        return cls(log, known, 1 + max((row["index"] for row in rows), default=-1))
+        said = {row["id"]: row_reply(row) for row in rows}
+        known = {key: reply for key, reply in said.items() if reply.lasting}
+        rejected = frozenset(key for key, reply in said.items() if reply.rejected and not reply.lasting)
+        return cls(log, known, 1 + max((row["index"] for row in rows), default=-1), rejected)
+
+    @property
+    def answered(self) -> bool:
+        """Whether any request of this leaf was ever answered."""
+        return any(reply.outcome != "failed" for reply in self.known.values())
 
     def keep(self, ask: Ask, reply: Reply) -> None:
         """Put a reply on disk."""
@@ -144,7 +181,7 @@ class Kept:
         """Put replies that came together on disk, in one wait for it."""
         self.log.extend([reply_row(ask, reply, index=self.count + place) for place, (ask, reply) in enumerate(found)])
         self.count += len(found)
-        self.known.update({ask.key: reply for ask, reply in found if reply.outcome != "failed"})
+        self.known.update({ask.key: reply for ask, reply in found if reply.lasting})
 
     def replay(self, asks: Iterable[Ask], then: Then | None) -> Iterator[tuple[Ask, Reply | None]]:
         """Each request with its reply from the log, followed by the regenerations that it leads to; None where it has

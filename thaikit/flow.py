@@ -64,6 +64,7 @@ class Flow:
         self.pool = ThreadPoolExecutor(entry.concurrency_max, thread_name_prefix="thaikit-ask")
         self.lock, self.failed, self.stopped, self.crash = threading.Lock(), 0, "", None
         self.crash: Exception | None
+        self.rejections, self.answered, self.confirming = 0, False, False
         self.dispatcher = threading.Thread(target=self.dispatch, name="thaikit-pace", daemon=True)
         self.dispatcher.start()
 
@@ -171,11 +172,15 @@ class Flow:
         self.ledger.settle(job.key, unsettled=dollars, reply=None, told=fault.told)
         self.count("limited" if fault.kind == "limited" else "faults", told=fault.told)
         where = f"model {self.name}, item {job.ask.key}: {fault.told}"
-        if fault.kind == "fatal":
+        # A server that has answered knows the model: then its 404 is about this request.
+        rejected = fault.kind == "rejected" or (self.answered and fault.told.startswith("HTTP 404"))
+        if rejected:
+            self.give(job, Reply(outcome="failed", error=fault.told, retries=job.tries - 1, rejected=True))
+        elif fault.kind == "fatal":
             self.halt(f"{where}; {self.advice(fault)}")
         elif fault.after > PATIENCE:
             self.halt(f"{where}, and the server asks to wait {fault.after:,.0f} s; run again then to go on")
-        elif fault.kind == "rejected" or job.tries >= self.entry.attempts:
+        elif job.tries >= self.entry.attempts:
             self.give(job, Reply(outcome="failed", error=fault.told, retries=job.tries - 1))
         else:
             backoff = min(LONGEST, self.entry.backoff * 2 ** (job.tries - 1)) * random.uniform(0.5, 1.0)
@@ -187,25 +192,37 @@ class Flow:
     def give(self, job: Job, reply: Reply) -> None:
         """Hand a reply to the consumer; too many failures in a row stop the run instead of failing each item."""
         with self.lock:
-            self.failed = self.failed + 1 if reply.outcome == "failed" else 0
-            streak = self.failed
-        if streak >= IN_A_ROW:
-            self.halt(
-                f"model {self.name}: {streak} requests in a row failed, the last one ({job.ask.key}) with: "
-                f"{reply.error}; see to the server at {self.entry.base_url}, and run again to resume"
-            )
+            came = reply.outcome != "failed"
+            self.failed = 0 if came or reply.rejected else self.failed + 1
+            self.rejections = 0 if came else self.rejections + reply.rejected
+            self.answered = self.answered or came
+            refused = self.rejections >= IN_A_ROW and not (self.answered and self.confirming)
+        if self.failed >= IN_A_ROW or refused:
+            self.halt(self.streak(job, reply))
         self.results.put((job.ask, reply))
 
+    def streak(self, job: Job, reply: Reply) -> str:
+        """Why the run stops after many failures in a row, and what to do about it."""
+        last = f"the last one ({job.ask.key}) with: {reply.error}"
+        if not reply.rejected:
+            return (
+                f"model {self.name}: {self.failed} requests in a row failed, {last}; see to the server at "
+                f"{self.entry.base_url}, and run again to resume"
+            )
+        if not self.answered:
+            return (
+                f"model {self.name}: the server rejected {self.rejections} requests in a row and answered none, "
+                f"{last}; see to the model file (source, extra, omit, max_tokens_key), and run again"
+            )
+        return (
+            f"model {self.name}: the server rejected {self.rejections} requests in a row after it had answered others, "
+            f"{last}; see to the account or the settings if it is these, and run again: what is rejected once more is "
+            "then closed as failed"
+        )
+
     def reply_of(self, came: Came, job: Job, *, cached: bool = False) -> Reply:
-        """A reply with its outcome; one of another model than was asked for is `failed`, without its text."""
-        told: dict[str, Any] = {
-            "model": came.model, "prompt_tokens": came.prompt_tokens, "completion_tokens": came.completion_tokens,
-            "seconds": came.seconds, "retries": max(0, job.tries - 1), "cached": cached,
-        }  # fmt: skip
-        if not self.fits(came.model):
-            return Reply(outcome="failed", error=f"answered by {came.model}, asked for {self.entry.source}", **told)
-        outcome = ended(came.text, came.finish, refusal=came.refusal)
-        return Reply(came.text, came.finish, outcome, came.refusal, came.told, **told)
+        """A reply with its outcome, as `reply_from` reads it."""
+        return reply_from(came, self.entry, retries=max(0, job.tries - 1), cached=cached)
 
     def fits(self, served: str) -> bool:
         """Whether a reply by this model answers what was asked."""
@@ -234,3 +251,15 @@ class Flow:
         if fault.told.startswith("HTTP 404"):
             return f"see whether {self.entry.base_url} knows the model {self.entry.source!r}"
         return "see to the account, and run again to resume"
+
+
+def reply_from(came: Came, entry: ModelEntry, *, retries: int = 0, cached: bool = False) -> Reply:
+    """What came as a reply with its outcome; one of another model than was asked for is `failed`, without its text."""
+    told: dict[str, Any] = {
+        "model": came.model, "prompt_tokens": came.prompt_tokens, "completion_tokens": came.completion_tokens,
+        "seconds": came.seconds, "retries": retries, "cached": cached,
+    }  # fmt: skip
+    if not entry.may_be_served_as(entry.source, came.model):
+        return Reply(outcome="failed", error=f"answered by {came.model}, asked for {entry.source}", **told)
+    outcome = ended(came.text, came.finish, refusal=came.refusal)
+    return Reply(came.text, came.finish, outcome, came.refusal, came.told, **told)

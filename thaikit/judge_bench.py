@@ -62,8 +62,8 @@ class Bench:
     @cached_property
     def model(self) -> Any:
         """What replies, ready to be asked."""
-        shared = self.run.params.get("suite") or self.run.out_dir
-        return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, suite_dir=shared)
+        shared: dict[str, Any] = {"suite_dir": self.run.purse, "closing": self.run.closing}
+        return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, **shared)
 
     def cases(self) -> list[Case]:
         """Everything that is judged: each answer as it is, under each change, some of them again, then the panel."""

@@ -75,11 +75,12 @@ def rounds(
 
 def account(said: Sequence[Reply]) -> dict[str, Any]:
     """What a row tells of the replies to one case, none where it was not asked: `tries` came, `identical` of them
-    repeat an earlier one to the letter (a greedy judge can only repeat itself); the last one's end; what all cost."""
-    last = said[-1] if said else Reply()
+    repeat an earlier one to the letter (a greedy judge can only repeat itself); the last one's end; what all cost. An
+    answer that never came is lost for good here: its own leaf is closed."""
+    last = said[-1] if said else Reply(for_good=True)
     return {
         "tries": len(said), "identical": len(said) - len({reply.text for reply in said}), "finish": last.finish,
-        "refusal": last.refusal, "error": last.error, "judge_model": last.model,
+        "refusal": last.refusal, "error": last.error, "for_good": last.for_good, "judge_model": last.model,
         "retries": sum(reply.retries for reply in said),
         "seconds": round(sum((reply.seconds for reply in said), 0.0), 3),
         "prompt_tokens": total(reply.prompt_tokens for reply in said),

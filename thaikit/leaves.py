@@ -70,6 +70,28 @@ class State:
     record: dict[str, Any] = field(default_factory=dict)
 
 
+CLOSE = ".close"  # in an open leaf: its next run asks nobody and closes it with what is there
+ASKING = ("thaicli_answer", "thaicli_judge", "judge_bench", "mrc_answer", "mrc_judge")  # stages that ask for replies
+
+
+def give_up(path: Path | str) -> Path:
+    """Mark an open leaf, so that its next run asks nobody and closes it with what is there; returns its folder.
+
+    ThaikitError where there is no open leaf, or one of a stage that asks for no replies.
+    """
+    given = Path(path)
+    there = [folder for folder in (given, partial(given)) if (folder / ".inputs.json").is_file()]
+    if not there:
+        told = "this leaf is closed already" if (given / "run.json").exists() else "no leaf was begun here"
+        raise ThaikitError(f"{given}: {told}; name the folder of one that is open")
+    stage = json.loads((there[0] / ".inputs.json").read_text(encoding="utf-8")).get("stage", "")
+    if stage and stage not in ASKING:
+        told = f"{stage} asks for no replies; only leaves of {', '.join(ASKING)} can be closed so"
+        raise ThaikitError(f"{there[0]}: {told}")
+    (there[0] / CLOSE).touch()
+    return there[0]
+
+
 def state_of(folder: Path, *, name: str = "", digest: str = "") -> State:
     """The state of one leaf. With `digest` (its input hash now) a leaf closed with other inputs is stale."""
     name = name or folder.name

@@ -198,6 +198,14 @@ class Ledger:
             ).fetchall()
         return [json.loads(reply) for (reply,) in rows]
 
+    def reply(self, key: str) -> dict[str, Any]:
+        """The reply to a request, {} where there is none."""
+        with self.lock:
+            found = self.connection.execute(
+                "SELECT reply FROM requests WHERE state = 'done' AND key = ?", (key,)
+            ).fetchone()
+        return json.loads(found[0]) if found else {}
+
     def known(self) -> set[str]:
         """The names of all requests whose reply is here."""
         with self.lock:

@@ -106,6 +106,9 @@ def plan(
     how each row was made. For weights on this machine and recordings there is one row: nothing is paid.
     """
     entry = getattr(chat, "entry", None)
+    if getattr(chat, "closing", False):
+        told = "the leaf is being closed with what is there, nobody is asked"
+        return pd.DataFrame([{"case": "none", "requests": 0, "basis": told}])
     if getattr(entry, "kind", "local") != "openai":
         return pd.DataFrame([{"case": "none", "requests": 0, "basis": "no server is asked, nothing is paid"}])
     left, pilot = open_requests(chat, list(asks), sampling, log)

@@ -2,7 +2,8 @@
 
 Writes samples/replay/gemma3-270m.json.gz (every request of the sample tasks, English labels), of both models the
 leaves below samples/outputs/thai_h6/ as 10_thai_h6 would have left them, and samples/replay/gemma3-270m-thaicli.json.gz
-(the ThaiCLI samples' chosen and rejected answers). `python -m thaikit.recording facts` runs no model: it counts the
+(the ThaiCLI samples' chosen and rejected answers). Then the written replies of the other
+samples are tied to their texts (`recording_texts`). `python -m thaikit.recording facts` runs no model: it counts the
 tokenizers anew and nothing else, for when the parallel text changes.
 """
 
@@ -16,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from thaikit import asking, inputs, models, replay, thai_facts
+from thaikit import asking, inputs, models, recording_texts, replay, thai_facts
 from thaikit.params import ModelEntry, expand, load
 from thaikit.records import Run, finite, root, write_atomic
 from thaikit.tasks import evaluate, thaicli
@@ -102,3 +103,5 @@ if __name__ == "__main__":
             record(model)
             if model in PREFERRING:
                 record_preference(model, kept_as=PREFERRING[model])
+    if sys.argv[1:] != ["facts"]:
+        recording_texts.tie()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError, __version__, table_text
-from thaikit.leaves import Leaf, State, leaves, partial, read_leaf, state_of, status  # noqa: F401 - part of this API
-from thaikit.rowlog import RowLog, drop_torn_line, finite, read_rows, write_atomic  # noqa: F401 - part of this API
+from thaikit.leaves import CLOSE, Leaf, State, leaves, partial, read_leaf, state_of, status  # noqa: F401 - part of this API
+from thaikit.rowlog import RowLog, drop_torn_line, finite, open_failure, read_rows, write_atomic  # noqa: F401 - part of this API
 
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "numpy", "pandas", "pyarrow", "pythainlp")
 OPERATIONAL = ("out_dir", "batch_size", "max_cost")  # they cannot change a row: no part of the input hash
@@ -73,6 +74,20 @@ class Run:
     logs: dict[str, RowLog] = field(default_factory=dict)
     begun: str = ""  # when an open leaf was first opened, the same after each kill
 
+    @property
+    def closing(self) -> bool:
+        """Whether this leaf is to be closed with what is there (python -m thaikit close): nobody is asked."""
+        return (self.out_dir / CLOSE).exists()
+
+    @property
+    def purse(self) -> Path:
+        """The folder whose runs share replies and the limit in money: the suite's; without one the stage's folder of a
+        leaf FOLDER/<stage>/<leaf>, scratch aside; else the leaf itself."""
+        if self.params.get("suite"):
+            return Path(str(self.params["suite"]))
+        folder = self.out_dir.parent
+        return folder if folder.name == self.stage and folder.parent.name != "scratch" else self.out_dir
+
     @classmethod
     def open(
         cls, stage: str, *, params: Mapping[str, Any], inputs: Mapping[str, str] | None = None, out_dir: str = ""
@@ -94,7 +109,8 @@ class Run:
             record = json.loads(done.read_text(encoding="utf-8"))
             return cls(stage, folder, kept, dict(inputs or {}), True, record)
         first = json.loads(begun.read_text(encoding="utf-8")).get("begun") if begun.exists() else ""
-        begin = {"input_hash": digest, "params": kept, "inputs": dict(inputs or {}), "begun": first or iso(time.time())}
+        begin = {"stage": stage, "input_hash": digest, "params": kept, "inputs": dict(inputs or {})}
+        begin["begun"] = first or iso(time.time())
         write_atomic(begun, json.dumps(begin, ensure_ascii=False, default=str))
         return cls(stage, folder, kept, dict(inputs or {}), False, {"input_hash": digest}, begun=begin["begun"])
 
@@ -125,12 +141,16 @@ class Run:
     def finish(self, *, headline: Mapping[str, Any], accept_failed: bool = False, **facts: Any) -> dict[str, Any]:
         """Close the leaf: rows in item order as JSONL and Parquet, then run.json, last. Returns what it holds.
 
-        ThaikitError where rows failed, so that the next run tries them again, unless `accept_failed`.
+        ThaikitError where rows failed, so that the next run tries them again, unless `accept_failed`, or they failed
+        for good. `failures` tells of rows that stay without a result.
         """
         if self.closed:
             return self.record
         if not accept_failed:
             refuse_failed(self.logs)
+        lost = failures(self.logs)
+        if lost:
+            facts["failures"] = lost | {"given_up": self.closing}
         for task, log in self.logs.items():
             settle(log, self.out_dir / "rows" / f"{task}.parquet")
         ended = time.time()
@@ -149,20 +169,36 @@ class Run:
         }
         text = json.dumps(finite(record), ensure_ascii=False, indent=1, default=str)
         write_atomic(self.out_dir / "run.json", text + "\n")
-        (self.out_dir / ".inputs.json").unlink(missing_ok=True)
+        for name in (".inputs.json", CLOSE):
+            (self.out_dir / name).unlink(missing_ok=True)
         self.closed, self.record = True, record
         return record
 
 
 def refuse_failed(logs: Mapping[str, RowLog]) -> None:
     """Raise where rows failed: a failure is no score, and a leaf that holds one is not done."""
-    failed = [
-        f"{task} {row['id']}" for task, log in logs.items() for row in log.rows() if row.get("outcome") == "failed"
-    ]
-    if failed:
+    failed = failed_rows(logs)
+    open_ones = [f"{task} {row['id']}" for task, row in failed if open_failure(row)]
+    if open_ones:
+        why = next((f", with: {row['error']}" for _, row in failed if open_failure(row) and row.get("error")), "")
         raise ThaikitError(
-            f"{len(failed)} items failed ({', '.join(failed[:3])} …); run again to try just these once more"
+            f"{len(open_ones)} items failed ({', '.join(open_ones[:3])}{' …' if len(open_ones) > 3 else ''}{why}); run "
+            "again to try just these once more, or python -m thaikit close LEAF and run again to close it without them"
         )
+
+
+def failed_rows(logs: Mapping[str, RowLog]) -> list[tuple[str, dict[str, Any]]]:
+    """(task, row) of all failed rows; raw replies only where the leaf holds no other rows, since those repeat them."""
+    telling = {task: log for task, log in logs.items() if task != "replies"} or logs
+    return [(task, row) for task, log in telling.items() for row in log.rows() if row.get("outcome") == "failed"]
+
+
+def failures(logs: Mapping[str, RowLog]) -> dict[str, Any]:
+    """Rows that stay without a result, for run.json: how many, why, the first ids; {} where there are none."""
+    failed = failed_rows(logs)
+    reasons = Counter(row.get("error") or "no answer came" for _, row in failed)
+    names = [f"{task} {row['id']}" for task, row in failed]
+    return {"count": len(failed), "reasons": dict(reasons.most_common(10)), "first": names[:20]} if failed else {}
 
 
 def settle(log: RowLog, parquet: Path) -> None:

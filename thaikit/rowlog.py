@@ -16,6 +16,11 @@ from thaikit import ThaikitError
 HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
+def open_failure(row: Mapping[str, Any]) -> bool:
+    """Whether a row failed in a way that may pass: its item is asked again, and its leaf stays open until then."""
+    return row.get("outcome") == "failed" and not row.get("for_good")
+
+
 def write_atomic(path: Path, text: str) -> None:
     """Write a whole file or nothing: a temporary file beside it, then one rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +42,7 @@ class RowLog:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             drop_torn_line(self.path)
-            self.ids = {row["id"] for row in self.rows() if row.get("outcome") != "failed"}
+            self.ids = {row["id"] for row in self.rows() if not open_failure(row)}
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append one row; `id` must be new. NaN and infinities become null, half a surrogate pair its JSON escape."""
@@ -60,8 +65,8 @@ class RowLog:
             os.fsync(handle)
         finally:
             os.close(handle)
-        # A failed item is tried again when the leaf is resumed.
-        self.ids.update(row["id"] for row in rows if row.get("outcome") != "failed")
+        # A failed item is tried again when the leaf is resumed, unless it failed for good.
+        self.ids.update(row["id"] for row in rows if not open_failure(row))
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows so far, in item order (`index`); of an item that failed and was tried again, the last row."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError
 from thaikit.chat import Ask, Kept, Reply, Sampling, Tell, Then
-from thaikit.flow import Flow, Sums
+from thaikit.flow import IN_A_ROW, Flow, Sums, reply_from
 from thaikit.ledger import NAME, Ledger
 from thaikit.model_facts import SERVED
 from thaikit.params import ModelEntry
 from thaikit.rowlog import RowLog
+from thaikit.transport import Came, body_of, name_of
 
 ROOM = 4  # requests taken from the caller, as a multiple of the most that go at once: memory stays flat
 
@@ -98,18 +99,22 @@ class Server:
     ) -> Iterator[tuple[Ask, Reply]]:
         """Yield each request with its reply as it comes, on disk by then; a regeneration joins the queue.
 
-        A request that failed for good is yielded as `failed`, and asked again when the leaf is resumed. ThaikitError,
-        after all that was under way is on disk, where the run has to stop: the limit in money, a key that is refused
-        or missing, another model than was asked for, a server that is not there.
+        A request whose attempts are used up is yielded as `failed`, and asked again when the leaf is resumed. One that
+        the server rejects (400, 413, 422 …) is asked once more after all others, and rejected again, by a server that
+        has answered others, it failed for good. ThaikitError, after all that was under way is on disk, where the run
+        has to stop: the limit in money, a key that is refused or missing, another model than was asked for, a server
+        that is not there or rejects one request after the other.
         """
         self.drawn = {name: getattr(sampling, name) for name in Sampling.__dataclass_fields__}
         self.places.add(self.place(log))
         ledger = Ledger(self.place(log))
         shared: dict[str, Any] = {"ledger": ledger, "max_cost": self.max_cost, "sums": self.sums}
-        flow = Flow(self.name, self.entry, sampling=sampling, **shared)
+        flow, kept = Flow(self.name, self.entry, sampling=sampling, **shared), Kept.read(log)
+        # A run that stopped over rejections has left as many: who runs again has seen what the server says.
+        flow.answered, flow.confirming = kept.answered, len(kept.rejected) >= IN_A_ROW
         done = 0
         try:
-            for ask, reply in self.replies(asks, flow, Kept.read(log), then):
+            for ask, reply in self.replies(asks, flow, kept, then):
                 done += 1
                 self.sums.served[reply.model] += reply.outcome != "failed"
                 self.sums.counts["cached"] += reply.cached
@@ -133,6 +138,7 @@ class Server:
         under way is asked once."""
         sources: deque[Iterator[tuple[Ask, Reply | None]]] = deque([kept.replay(asks, then)])
         open_now: dict[str, list[Ask]] = {}
+        bad = Rejected(flow, kept)
         while True:
             while sources and len(open_now) < ROOM * self.entry.concurrency_max and not flow.stopped:
                 ask, reply = next(sources[0], (None, None))
@@ -146,11 +152,56 @@ class Server:
                     open_now[ask.key] = [ask]
                     flow.put(ask)
             found = flow.next() if open_now or flow.stopped else []
-            if not found:
+            if not found and (flow.stopped or not bad.waiting):
                 return
+            if not found:
+                sources.append(kept.replay(bad.again(), then))
+                continue
+            found = [(first, bad.weighed(first, reply)) for first, reply in found]
             kept.keep_all(found)
-            for ask, reply in [(one, reply) for first, reply in found for one in open_now.pop(first.key)]:
+            for ask, reply in bad.passed([(one, reply) for first, reply in found for one in open_now.pop(first.key)]):
                 yield ask, reply
                 more = then(ask, reply) if then is not None else None
                 if more is not None:
                     sources.appendleft(kept.replay([more], then))
+
+    def paid(self, ask: Ask, *, sampling: Sampling, log: RowLog) -> Reply | None:
+        """The reply that the ledger holds to a request, None without one; nobody is asked."""
+        place = self.place(log)
+        if not place.exists():
+            return None
+        self.places.add(place)
+        ledger = Ledger(place)
+        found = ledger.reply(name_of(self.entry, ask, body_of(self.entry, ask.prompt, sampling)))
+        ledger.close()
+        reply = reply_from(Came(**found), self.entry, cached=True) if found else None
+        return reply if reply is not None and reply.outcome != "failed" else None
+
+
+@dataclass
+class Rejected:
+    """Requests that the server takes for bad ones: each is put off until all others are done and asked once more. A
+    second rejection, in this run or an earlier one, is final where the server has answered anything at all."""
+
+    flow: Flow
+    kept: Kept
+    once: set[str] = field(default_factory=set)
+    waiting: list[Ask] = field(default_factory=list)
+
+    def again(self) -> list[Ask]:
+        """Those put off, to be asked now; a row of rejections is no surprise from here on."""
+        self.flow.confirming = True
+        asks, self.waiting = self.waiting, []
+        return asks
+
+    def weighed(self, ask: Ask, reply: Reply) -> Reply:
+        """The reply, for good where it is a second rejection."""
+        twice = ask.key in self.once or ask.key in self.kept.rejected
+        return replace(reply, for_good=True) if reply.rejected and twice and self.flow.answered else reply
+
+    def passed(self, found: Sequence[tuple[Ask, Reply]]) -> list[tuple[Ask, Reply]]:
+        """What can be handed on; a first rejection is put off instead."""
+        first = {ask.key for ask, reply in found if reply.rejected and not reply.for_good} - self.once
+        self.once |= first
+        self.waiting += [ask for ask, _ in found if ask.key in first]
+        return [(ask, reply) for ask, reply in found if ask.key not in first]

@@ -50,8 +50,8 @@ class Came:
 @dataclass(eq=False)
 class Fault(Exception):
     """Why a try gave no reply. `kind`: limited (429), broken (may pass: 5xx, time-out, connection, half a body),
-    rejected (this request will never pass), fatal (no request will pass). `after` is the server's Retry-After in
-    seconds; `billed` says whether it may have cost something all the same."""
+    rejected (the server takes this very request for a bad one), fatal (no request will pass). `after` is the server's
+    Retry-After in seconds; `billed` says whether it may have cost something all the same."""
 
     kind: Literal["limited", "broken", "rejected", "fatal"]
     told: str
@@ -195,7 +195,7 @@ def refused_request(code: int, error: Any, seconds: float, after: float) -> Came
         return Came(finish="content_filter", told=told, seconds=seconds)
     if code in (401, 403):
         return Fault("fatal", f"HTTP {code}")  # its words may hold a part of the key
-    if NO_QUOTA & set(marks) or code == 404:
+    if NO_QUOTA & set(marks) or code in (402, 404):  # 404: most likely the model, `flow` knows better
         return Fault("fatal", told)
     if code == 429:
         return Fault("limited", told, after)

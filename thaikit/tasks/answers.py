@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from thaikit.chat import OUTCOMES
+from thaikit.tasks.h6 import blank
 
 LIMIT_HIT_ALLOWED = 0.01  # Thai needs two to four times the tokens of English: a small budget cuts answers off
 Rows = Sequence[Mapping[str, Any]]
 
 
 def counts(rows: Rows) -> dict[str, Any]:
-    """Counts over answers: outcomes, those that hit the token limit and their share, empty ones."""
+    """Counts over answers: outcomes, those that hit the token limit and their share, those with nothing to see."""
     hit = sum(row["finish"] == "length" for row in rows)
     return {
         "answers": len(rows), "outcomes": dict(Counter(row["outcome"] for row in rows).most_common()),
         "limit_hits": hit, "limit_hit": hit / len(rows) if rows else float("nan"),
-        "empty": sum(not row["answer"].strip() for row in rows),
+        "empty": sum(blank(row["answer"]) for row in rows),
     }  # fmt: skip
 
 
@@ -40,7 +41,18 @@ def cut_off(rows: Rows, *, max_new_tokens: int, done: str) -> Iterator[str]:
 
 
 def lost(rows: Rows, *, done: str) -> Iterator[str]:
-    """A sentence where answers never came."""
+    """Sentences where answers never came, and why the failed ones did not."""
     never = {name: counts(rows)["outcomes"].get(name, 0) for name in ("filtered", "failed")}
     if any(never.values()):
         yield f"Not {done}, since no answer came: {never['filtered']} filtered, {never['failed']} failed."
+    yield from why_failed(rows)
+
+
+def why_failed(rows: Rows) -> Iterator[str]:
+    """A sentence where rows failed, with what the server or the network said; none for those that were not asked."""
+    failed = [row for row in rows if row["outcome"] == "failed" and row.get("error")]
+    if failed:
+        reasons = Counter(str(row["error"]) for row in failed).most_common(3)
+        open_ones = sum(not row.get("for_good") for row in failed)
+        told = f"; {open_ones} of them will be asked again" if open_ones else ", for good, and are in no score"
+        yield f"{len(failed)} of {len(rows)} FAILED{told}: " + "; ".join(f"{n} × {why}" for why, n in reasons) + "."

@@ -16,7 +16,6 @@ from thaikit.chat import Ask, Prompt, Reply, Sampling
 from thaikit.records import Run
 from thaikit.shapes import PromptEntry, answer_prompt
 from thaikit.tasks import answers
-from thaikit.tasks.items import digest
 from thaikit.tasks.mrc import DASH, Exemplar, MrcData, MrcItem
 
 
@@ -74,8 +73,8 @@ class Answering:
     @cached_property
     def model(self) -> Any:
         """The model, ready to be asked."""
-        shared = self.run.params.get("suite") or self.run.out_dir
-        return chat.open_chat(self.model_name, max_cost=self.max_cost, suite_dir=shared, batch_size=self.batch_size)
+        shared: dict[str, Any] = {"suite_dir": self.run.purse, "closing": self.run.closing}
+        return chat.open_chat(self.model_name, max_cost=self.max_cost, batch_size=self.batch_size, **shared)
 
     @property
     def sampling(self) -> Sampling:
@@ -118,8 +117,9 @@ class Answering:
         return {
             **item.fields(), "index": index, "task": self.data.name, "shots": self.shots, "answer": text.strip(),
             "outcome": reply.outcome, "finish": reply.finish, "refusal": reply.refusal, "error": reply.error,
+            "for_good": reply.for_good,
             "new_tokens": reply.completion_tokens, "prompt_tokens": reply.prompt_tokens,
-            "prompt": self.prompt_name, "prompt_sha256": digest(told(prompt)), "model": reply.model,
+            "prompt": self.prompt_name, "prompt_sha256": chat.prompt_sha256(prompt), "model": reply.model,
             "seconds": reply.seconds,
         }  # fmt: skip
 

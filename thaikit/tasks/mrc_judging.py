@@ -35,8 +35,8 @@ class Judging:
     @cached_property
     def asked(self) -> Any:
         """The judge's model, ready to be asked."""
-        shared = self.run.params.get("suite") or self.run.out_dir
-        return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, suite_dir=shared)
+        shared: dict[str, Any] = {"suite_dir": self.run.purse, "closing": self.run.closing}
+        return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, **shared)
 
     def conversation(self, *, gallery: bool = False) -> str:
         """What the judge gets about the first answer; its places unfilled where texts may not be shown, "" where
@@ -85,17 +85,13 @@ class Judging:
 
     def finish(self, rows: Rows) -> dict[str, Any]:
         """Close the leaf with each question's share of agreement; returns run.json. A reply that failed on the way
-        keeps the leaf open, to be asked for again, unless it was recorded so."""
+        keeps the leaf open, to be asked for again, unless it failed for good or was read from a file so."""
         if self.run.closed:
             return self.run.record
-        lost = any(row["asked"] and row["outcome"] == "failed" for row in rows)
-        recorded = (
-            self.judgements is not None or params.load("models", self.judge.entry.model, ModelEntry).kind == "replay"
-        )
         told = {"judgements": params.shown(self.judgements)} if self.judgements else {"judge_model": self.asked.facts()}
         return self.run.finish(
             headline={"mrc_judge": mrc_verdicts.headline(rows)},
-            accept_failed=recorded or not lost,
+            accept_failed=self.judgements is not None,
             judge=self.judge.facts(),
             answers=[one.facts() for one in self.sets],
             outcomes=mrc_verdicts.outcomes(rows),

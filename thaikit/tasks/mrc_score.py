@@ -19,6 +19,7 @@ from thaikit import ThaikitError, f1, params, published, records, text
 from thaikit.records import Run, finite, write_atomic
 from thaikit.stats import Estimate, clustered_interval
 from thaikit.tasks import mrc_read
+from thaikit.tasks.h6 import blank
 from thaikit.tasks.mrc import DASH
 from thaikit.tasks.mrc_read import Answers
 
@@ -50,7 +51,7 @@ class Scoring:
         lines = []
         for one in self.sets:
             each = dict(Counter(row["outcome"] for row in one.rows))
-            empty = sum(not row["answer"].strip() for row in one.rows)
+            empty = sum(blank(row["answer"]) for row in one.rows)
             lines.append({"model": one.model, "tasks": one.tasks, "shots": one.shots, "place": one.place,
                           "answers": len(one.rows), **each, "empty": empty})  # fmt: skip
         return pd.DataFrame(lines)

@@ -12,6 +12,7 @@ import pandas as pd
 from thaikit import params, published, stats
 from thaikit.params import ModelEntry
 from thaikit.stats import Estimate
+from thaikit.tasks.answers import why_failed
 from thaikit.tasks.mrc_judge import MrcJudge
 from thaikit.verdicts import QUESTIONS
 
@@ -180,6 +181,7 @@ def warnings(rows: Rows) -> list[str]:
         said.append(
             f"{missing} of {len(rows)} answers have no verdicts ({told}) and are in no count; see least and most."
         )
+    said += why_failed(rows)
     same = sum(row["identical"] for row in rows)
     if same:
         said.append(f"{same} regenerated replies repeat an earlier one to the letter: asking again changed nothing.")

@@ -3,7 +3,6 @@ back, from a leaf or a file, for whoever judges them."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from thaikit.chat import OUTCOMES, Ask, Reply, Sampling
 from thaikit.embedded import EMBEDDED
 from thaikit.records import Run
 from thaikit.tasks import answers, thaicli
-from thaikit.tasks.items import digest
 from thaikit.tasks.thaicli import CliData, CliItem
 
 PLAIN = "คำถาม: {question}\nคำตอบ:"  # for a model without a chat template
@@ -40,8 +38,8 @@ class Answering:
     @cached_property
     def model(self) -> Any:
         """The model, ready to be asked."""
-        shared = self.run.params.get("suite") or None
-        return chat.open_chat(self.model_name, max_cost=self.max_cost, suite_dir=shared, batch_size=self.batch_size)
+        shared: dict[str, Any] = {"suite_dir": self.run.purse, "closing": self.run.closing}
+        return chat.open_chat(self.model_name, max_cost=self.max_cost, batch_size=self.batch_size, **shared)
 
     @property
     def plain(self) -> bool:
@@ -88,13 +86,12 @@ class Answering:
     def row(self, item: CliItem, reply: Reply, *, index: int, prompt: chat.Prompt) -> dict[str, Any]:
         """One answer with its outcome. A server's refusal is the answer where no other text came."""
         text = extract.cut_at_stops(reply.text, self.sampling.stops) or reply.refusal
-        told = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, sort_keys=True)
         return {
             **item.fields(), "index": index, "task": "thaicli", "answer": text, "outcome": reply.outcome,
-            "finish": reply.finish, "refusal": reply.refusal, "error": reply.error,
+            "finish": reply.finish, "refusal": reply.refusal, "error": reply.error, "for_good": reply.for_good,
             "new_tokens": reply.completion_tokens,
             "prompt_tokens": reply.prompt_tokens, "prompt_form": "plain" if self.plain else "chat",
-            "prompt_sha256": digest(told), "model": reply.model, "seconds": reply.seconds,
+            "prompt_sha256": chat.prompt_sha256(prompt), "model": reply.model, "seconds": reply.seconds,
             "our_tags": reading.count_tags(text), "thought": reading.without_thoughts(text)[0] != text,
         }  # fmt: skip
 

@@ -37,8 +37,8 @@ class Judging:
     @cached_property
     def asked(self) -> Any:
         """The judge's model, ready to be asked."""
-        shared = self.run.params.get("suite") or None
-        return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, suite_dir=shared)
+        shared: dict[str, Any] = {"suite_dir": self.run.purse, "closing": self.run.closing}
+        return chat.open_chat(self.judge.entry.model, max_cost=self.max_cost, **shared)
 
     def cases(self) -> list[Case]:
         """The model's answers as cases, in item order; the id says whose answer it is."""
@@ -97,7 +97,6 @@ class Judging:
         lines = thaicli_summary.gate(gate)
         return self.run.finish(
             headline={"thaicli": thaicli_summary.headline(rows)},
-            accept_failed=not any(row["asked"] and row["outcome"] == "failed" for row in (*rows, *gate)),
             model=self.answered_by(), judge=self.judge.facts(), judge_model=self.asked.facts(),
             cells=thaicli_summary.cells(rows), counts=thaicli_summary.counts(rows),
             outcomes=thaicli_summary.outcomes(rows), told=self.sentences(rows),

@@ -18,6 +18,8 @@ from thaikit import ThaikitError, matched, stats
 from thaikit.judging import AGAIN
 from thaikit.shapes import FORMATS, THEMES
 from thaikit.stats import Estimate
+from thaikit.tasks.answers import why_failed
+from thaikit.tasks.h6 import blank
 
 LOWEST, HIGHEST = 1.0, 10.0  # of the judge's scale
 WORTH_TELLING = 0.05  # between the paper's mean and the mean over ok
@@ -135,7 +137,7 @@ def counts(rows: Rows) -> dict[str, Any]:
         "identical": sum(row["identical"] for row in rows),
         "several_score_tags": sum(row["score_tags"] > 1 for row in rows),
         "answers_with_our_tags": sum(row["answer_tags"] > 0 for row in rows),
-        "answers_empty": sum(not row["answer"].strip() for row in rows),
+        "answers_empty": sum(blank(row["answer"]) for row in rows),
         "not_judged": sum(not row["asked"] for row in rows),
         "answer_outcomes": dict(Counter(row["answer_outcome"] for row in rows).most_common()),
     }
@@ -163,6 +165,7 @@ def sentences(rows: Rows) -> list[str]:
             f"highest score for every item without one the average would be {found['lowest']:.2f} or "
             f"{found['highest']:.2f}."
         )
+    told += why_failed(rows)
     several = sum(row["score_tags"] > 1 for row in rows)
     if several:
         told.append(f"{several} replies hold more than one score tag; the rule's first match was taken.")
