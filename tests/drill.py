@@ -40,10 +40,14 @@ def holds(fact: bool, told: str) -> None:
     print(f"{'PASS' if fact else 'FAIL'}  {told}", flush=True)
 
 
-def workspace(folder: Path, url: str, *, items: int = ITEMS, mark: str = "", rule: str = "paper", **entry: Any) -> Path:
-    """Items, answers, a judge and its server as files; `mark` is a fault that every request asks for by name."""
+def workspace(
+    folder: Path, url: str, *, items: int = ITEMS, mark: str = "", every: int = 1, rule: str = "paper", **entry: Any
+) -> Path:
+    """Items, answers, a judge and its server as files; `mark` is a fault that every request, or that about each
+    `every`-th item, asks for by name."""
     folder.mkdir(parents=True)
-    rows = [{"id": f"q{n}", "question": f"คำถามข้อ {n} {mark}", "chosen": f"คำตอบดี {n}", "rejected": f"คำตอบด้อย {n}",
+    marks = [mark if n % every == 0 else "" for n in range(items)]
+    rows = [{"id": f"q{n}", "question": f"คำถามข้อ {n} {marks[n]}", "chosen": f"คำตอบดี {n}", "rejected": f"คำตอบด้อย {n}",
              "theme": THEMES[n % 7]} for n in range(items)]  # fmt: skip
     answers = [{"id": row["id"], "text": f"คำตอบของข้อ {n}", "finish": "stop"} for n, row in enumerate(rows)]
     for name, lines in (("items.jsonl", rows), ("answers.jsonl", answers)):
@@ -134,6 +138,22 @@ def drill_endings(base: Path) -> None:
         read = {None: scores == {None}, 1: scores == {1}, 0: None not in scores and len(scores) > 1}[score]
         same = status == 0 and len(rows) == 21 and {row["outcome"] for row in rows} == {outcome}
         holds(same and once and read, f"{mark} under {rule}: {outcome}, {len(seen)} calls for {len(rows)} items")
+    with server(delay=0.2, echo_key=True) as url:
+        folder = workspace(base / "rejected", url, items=60, mark="[[bad-request]]", every=20)
+        process, deadline = begin(folder, "leaf"), time.monotonic() + 60
+        while len(calls(url)) < 12 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        kill(process)
+        status, seen = judged(folder, "leaf"), calls(url)
+    rows = list(final(folder, "leaf").values())
+    lost = [row["id"].split("@")[0] for row in rows if row["outcome"] == "failed" and row["score"] is None]
+    told = json.loads((folder / "leaf" / "run.json").read_text(encoding="utf-8"))
+    once = max(Counter(one["request"] for one in seen if one["met"] == "bad-request").values()) <= 3
+    ends = told["headline"]["thaicli"]["coverage"] == 0.95 and "context length" in str(told["failures"]["reasons"])
+    holds(
+        status == 0 and lost == ["q0", "q20", "q40"] and once and ends,
+        "3 of 60 rejected with 400, a kill between: the leaf closes with coverage 0.95 and the server's sentence",
+    )
     with server() as url:
         folder = workspace(base / "wrong", url, items=21, mark="[[wrong-model]]")
         status, log = judged(folder, "leaf"), folder / "leaf.log"

@@ -116,6 +116,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_bad_request(self, body: Any, prompt: str, seen: Seen) -> None:
         self.say(400, self.error("context_length_exceeded", "This model's maximum context length is 8192 tokens"))
 
+    def do_404(self, body: Any, prompt: str, seen: Seen) -> None:
+        self.say(404, self.error("not_found", "There is no such thing"))
+
+    def do_402(self, body: Any, prompt: str, seen: Seen) -> None:
+        self.say(402, self.error("invalid_request_error", "Insufficient balance"))
+
     def do_bad_key(self, body: Any, prompt: str, seen: Seen) -> None:
         self.say(401, self.error("invalid_api_key", f"Incorrect key: {self.headers.get('Authorization')}"))
 

@@ -47,12 +47,12 @@ KERNELS = {
     "tree": {"numpy", "torch"},
     "memory": {"torch"},
 }
-PEER = {"peer", "peer_tasks", "parity", "parity_items", "bench", "recording", "recording_texts"}  # may ask lm_eval
+PEER = {"peer", "peer_tasks", "parity", "parity_items", "bench", "recording"}  # may ask lm_eval
 WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_facts", "embedded", "asking", "replay"}
 WORLD |= {"judge", "judging", "published", "tuning", *PEER}
 WORLD |= {"table_text", "analysis", "analysis_pairs", "own"}
 WORLD |= {"audit", "audit_claims", "audit_h6", "audit_cli", "audit_groups", "audit_mrc", "audit_judge"}
-WORLD |= {"chat", "chat_local", "chat_replay", "closing", "shapes"}
+WORLD |= {"chat", "chat_local", "chat_replay", "closing", "recording_texts", "shapes"}
 WORLD |= {"thai_facts"}
 WORLD |= {"judge_bench", "bench_card", "panels"}
 EXPLORED = {"explore_rows", "explore_view", "explore_prompt"}  # what the explorer shows, as data

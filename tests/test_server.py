@@ -126,15 +126,6 @@ def test_a_fault_that_never_passes_is_failed_and_asked_again_on_resume(tmp_path:
         assert len(server.calls) == 8, "only the failed one is asked again"
 
 
-def test_what_a_repeat_cannot_mend_is_not_repeated(tmp_path: Path) -> None:
-    with serving() as server:
-        replies = ask_all(
-            open_server("judge", entry(server.url)), [Ask("long", "[[bad-request]]"), Ask("a", "ก")], tmp_path
-        )
-        assert replies["long"].outcome == "failed" and "context length" in replies["long"].error
-        assert len(server.calls) == 2
-
-
 @pytest.mark.parametrize(("mark", "said"), [("bad-key", "refuses the key in THAIKIT_TEST_KEY"), ("quota", "quota")])
 def test_what_stops_every_request_stops_the_run(tmp_path: Path, mark: str, said: str) -> None:
     with serving() as server:

@@ -92,7 +92,7 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
         "title": title or default_title(every),
         "font": Markup(base64.b64encode(figures.thai_font().read_bytes()).decode()),
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "dates": dates(every),
-        "notices": notices(found), "loud": [*loud(found), *lost(suite), *report_thaicli.drift_notices(suite)],
+        "notices": notices(found), "loud": [*loud(found), *report_limits.lost(suite), *report_thaicli.drift_notices(suite)],
         "sections": [section(group) for group in report_parts.groups(found)],
         "board": report_board.section(suite),
         "mrc": report_mrc.sections(suite, gallery=gallery, sensitive=show_sensitive),
@@ -243,21 +243,6 @@ def loud(found: Sequence[Leaf]) -> list[str]:
         for task, facts in leaf.run.get("tasks", {}).items()
         if report_parts.number(facts.get("limit_hit")) > report_parts.LIMIT_HIT_ALLOWED
     ]
-
-
-def lost(suite: Path) -> list[str]:
-    """One sentence for each leaf of the suite that was closed with failed rows."""
-    told = []
-    for leaf in leaves(suite):
-        found = leaf.run.get("failures") or {}
-        reasons = "; ".join(f"{count} × {why}" for why, count in (found.get("reasons") or {}).items())
-        by_hand = "; it was closed by hand with what was there" if found.get("given_up") else ""
-        if found.get("count"):
-            told.append(
-                f"{leaf.path.relative_to(suite)}: {found['count']} rows FAILED and are in no score, so coverage is "
-                f"lower{by_hand} ({reasons})."
-            )
-    return told
 
 
 def environment() -> jinja2.Environment:

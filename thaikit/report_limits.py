@@ -1,12 +1,14 @@
-"""What a report of many models leaves out of the page, and the sentences that say so."""
+"""What a report of many models leaves out of the page, what its leaves lost, and the sentences that say so."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from thaikit.records import Leaf
+from thaikit.records import leaves as leaves_of
 from thaikit.report_parts import number, scores
 
 MODELS = 8  # in a figure, and whose items are shown
@@ -55,3 +57,18 @@ def few(lines: Sequence[Mapping[str, Any]], order: Sequence[str]) -> tuple[list[
         f"{len(kept)} of {len(lines):,} comparisons: {best}, which has the highest average, with each of the next "
         f"{others}; all of them are in tables/ beside this page. p is corrected over all {len(lines):,}."
     )
+
+
+def lost(suite: Path) -> list[str]:
+    """One sentence for each leaf of the suite that was closed with failed rows."""
+    told = []
+    for leaf in leaves_of(suite):
+        found = leaf.run.get("failures") or {}
+        reasons = "; ".join(f"{count} × {why}" for why, count in (found.get("reasons") or {}).items())
+        by_hand = "; it was closed by hand with what was there" if found.get("given_up") else ""
+        if found.get("count"):
+            told.append(
+                f"{leaf.path.relative_to(suite)}: {found['count']} rows FAILED and are in no score, so coverage is "
+                f"lower{by_hand} ({reasons})."
+            )
+    return told
