@@ -13,7 +13,7 @@ from drill import KEY, workspace
 from fault_server import FaultServer, Plan
 from test_server import ask_all, entry, questions, stored
 
-from thaikit import ThaikitError, chat, inputs, leaves
+from thaikit import ThaikitError, chat, inputs, leaves, report_limits
 from thaikit.__main__ import main
 from thaikit.chat import Ask
 from thaikit.chat_replay import Recorded
@@ -146,7 +146,7 @@ def closed(folder: Path, out: Path, **more: Any) -> tuple[dict[str, Any], list[d
 def test_a_leaf_with_rejected_items_closes_with_lower_coverage_and_says_why(tmp_path: Path) -> None:
     with FaultServer(Plan(echo_key=True)) as server:
         folder = workspace(tmp_path / "w", server.url, items=20, mark="[[bad-request]]", every=10)
-        record, rows = closed(folder, tmp_path / "leaf")
+        record, rows = closed(folder, tmp_path / "thaicli_judge" / "leaf")
     scores = [row["score"] for row in rows if row["outcome"] == "ok"]
     found = record["headline"]["thaicli"]
     assert (found["asked"], found["ok"], found["coverage"]) == (20, 18, 0.9) and found["factoid"]["n"] == 18
@@ -158,6 +158,9 @@ def test_a_leaf_with_rejected_items_closes_with_lower_coverage_and_says_why(tmp_
     (why,) = record["failures"]["reasons"]
     assert why.startswith(TOO_LONG) and "[key]" in why and record["failures"]["count"] == 2
     assert any(line.startswith("2 of 20 FAILED, for good") and TOO_LONG in line for line in record["told"])
+    (loud,) = report_limits.lost(tmp_path)
+    assert loud.startswith("thaicli_judge/leaf: 2 rows FAILED and are in no score") and TOO_LONG in loud
+    assert not any("nan" in line for line in record["told"])
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(MARKER.encode() in data for data in files)
 

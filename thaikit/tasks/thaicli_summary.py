@@ -160,10 +160,13 @@ def sentences(rows: Rows) -> list[str]:
             )
     left = sum(paper_score(row) is None for row in rows)
     if left:
+        could = (
+            f"; with the lowest or the highest score for every item without one the average would be "
+            f"{found['lowest']:.2f} or {found['highest']:.2f}"
+        )
+        both_there = not math.isnan(found["lowest"])
         told.append(
-            f"{left} of {len(rows)} items are left out of the means (filtered or failed); with the lowest or the "
-            f"highest score for every item without one the average would be {found['lowest']:.2f} or "
-            f"{found['highest']:.2f}."
+            f"{left} of {len(rows)} items are left out of the means (filtered or failed){could if both_there else ''}."
         )
     told += why_failed(rows)
     several = sum(row["score_tags"] > 1 for row in rows)
