@@ -21,7 +21,7 @@ from thaikit.params import ModelEntry
 from thaikit.records import Run
 from thaikit.rowlog import RowLog
 from thaikit.server import open_server
-from thaikit.tasks import answers, thaicli_judge
+from thaikit.tasks import answers, mrc, mrc_answer, mrc_judging, mrc_read, thaicli_judge
 
 MARKER = "MARKER-KEY-0123456789-DO-NOT-STORE"
 TOO_LONG = "HTTP 400: This model's maximum context length is 8192 tokens"
@@ -211,6 +211,39 @@ def test_leaves_side_by_side_pay_for_the_gate_once(server: FaultServer, tmp_path
     assert len(server.calls) == 2 * (7 + 14) + 7, "a leaf that stands alone has its own"
 
 
+def rejecting(server: FaultServer, mark: str) -> None:
+    """Have the server reject every prompt that holds a mark."""
+    draw = server.draw
+    server.draw = lambda request, number, prompt: (  # type: ignore[method-assign]
+        "bad-request" if mark in prompt else draw(request, number, prompt)
+    )
+
+
+def test_reading_comprehension_ends_too(server: FaultServer, tmp_path: Path) -> None:
+    data = mrc.load()
+    rejecting(server, data.items[4].question)
+    model = {"kind": "openai", "source": "judge-1", "base_url": server.url, "api_key_env": KEY, "backoff": 0.01}
+    (tmp_path / "m.yaml").write_text(json.dumps(model), encoding="utf-8")
+    judge = {"model": f"{tmp_path}/m.yaml", "prompt": "mrc-judge-d1", "rule": "numbered", "tries": 1}
+    (tmp_path / "j.yaml").write_text(json.dumps(judge), encoding="utf-8")
+    run = Run.open("mrc_answer", params={"model": f"{tmp_path}/m.yaml"}, out_dir=str(tmp_path / "a"))
+    asking = mrc_answer.prepare(run, model=f"{tmp_path}/m.yaml", data=data)
+    rows = asking.answer()
+    assert any(line.startswith("1 of 36 FAILED, for good") for line in mrc_answer.warnings(rows, max_new_tokens=512))
+    assert asking.finish(rows)["failures"]["first"] == [f"answers {data.items[4].id}"]
+    read = mrc_read.from_leaf(tmp_path / "a")
+    assert len(read.rows) == 36 and len(read.scored) == 35
+    rejecting(server, data.items[5].question)
+    run = Run.open("mrc_judge", params={"answers": str(tmp_path / "a")}, out_dir=str(tmp_path / "j"))
+    judging = mrc_judging.start(run, judge=f"{tmp_path}/j.yaml")
+    rows = judging.score()
+    record = judging.finish(rows)
+    failed = {row["item"]: row["asked"] for row in rows if row["outcome"] == "failed"}
+    assert failed == {data.items[4].id: False, data.items[5].id: True}
+    assert record["failures"]["reasons"] == {"no answer came": 1, TOO_LONG: 1}
+    assert not any(row["q1"] is not None for row in rows if row["outcome"] == "failed")
+
+
 # --------------------------------------------------------------------------------------------- recorded replies
 
 
@@ -244,7 +277,7 @@ def test_a_leafs_own_log_can_be_replayed(server: FaultServer, tmp_path: Path) ->
     before = ask_all(open_server("judge", entry(server.url)), asks, tmp_path)
     model = Recorded.read("mine", ModelEntry(kind="replay", source=str(tmp_path / "rows" / "replies.jsonl")))
     log, rules = RowLog(tmp_path / "again.jsonl"), {"sampling": chat.Sampling(), "tell": lambda _: None}
-    assert [reply.text for _, reply in model.ask(asks, log=log, **rules)] == [reply.text for reply in before.values()]
+    assert [reply.text for _, reply in model.ask(asks, log=log, **rules)] == [before[ask.key].text for ask in asks]
     assert not model.facts()["replies_tied_to_no_text"]
 
 
