@@ -167,6 +167,8 @@ def test_the_prompt_is_the_one_that_was_sent_or_it_is_not_shown() -> None:
     assert made.turns[0][0] == "" and row["question"].split("_")[0] in made.turns[0][1] and "first choice" in made.told
     assert explore_prompt.asked(view.a, row | {"prompt_sha256": "0" * 64}).turns == ()
     assert "another item at place" in explore_prompt.asked(view.a, row | {"id": "else"}).told
+    other = explore_rows.Rows(view.a.path, {"params": {"tasks": "lm-evaluation-harness 0.4.13"}}, True)
+    assert "the sample files that it wrote" in explore_prompt.asked(other, row).told
     moved = explore_rows.Rows(view.a.path, {"params": {"tasks": "no-such-file"}}, True)
     assert explore_prompt.asked(moved, row).told.startswith("It cannot be built again")
 

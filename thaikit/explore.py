@@ -22,6 +22,7 @@ from thaikit.explore_rows import text_of
 from thaikit.explore_view import View
 
 SHOWN = 240  # characters of a text in a table; the card has the whole
+PLAIN = "tex2jax_ignore mathjax_ignore"  # a dollar sign in a text opens no formula
 LONG = ("question", "answer", "reference", "theme")
 MOST = 5_000  # rows in a table that a browser still sorts at once
 NO_SCRIPTS = (
@@ -86,7 +87,7 @@ def rows(view: View, *, most: int = MOST) -> Page:
     if len(frame) > most:
         lines.append(f"Only the first {most:,} are in the table; name a task or a filter, or take tables/rows.csv.")
     told = "".join(f"<p>{report.visible(one)}</p>" for one in lines)
-    return Page(told + table(frame.head(most)), "\n".join(lines))
+    return Page(f'<div class="{PLAIN}">{told}{table(frame.head(most))}</div>', "\n".join(lines))
 
 
 def summary(view: View) -> list[str]:
@@ -129,9 +130,9 @@ def cell(value: Any) -> Any:
     """A number as it is, rounded for display; anything else as escaped text, shortened, on one line."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return round(value, 4)
-    text = text_of(value)
+    text = " ⏎ ".join(part.strip() for part in text_of(value).splitlines() if part.strip())
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]} … ({len(text) - SHOWN:,} more)"
-    return str(report.visible(" ⏎ ".join(part.strip() for part in text.splitlines() if part.strip())))
+    return str(report.visible(text))
 
 
 def card(view: View, item: str = "") -> Page:
