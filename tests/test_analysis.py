@@ -26,6 +26,7 @@ from thaikit import (
     figures_analysis,
     figures_groups,
     figures_labels,
+    figures_ranks,
     own,
     published,
     resampling,
@@ -326,8 +327,8 @@ def all_figures(frame: pd.DataFrame, folder: Path | None) -> list[Any]:
     return [
         figures_analysis.size_figure(frame, slopes), figures_analysis.tasks_figure(frame, slopes),
         figures_analysis.slopes_figure(slopes), figures_groups.pairs_figure(pairs, "Thai-H6"),
-        figures_groups.pairs_figure(pairs, "ThaiCLI"), figures_groups.scatter_figure(both),
-        figures_groups.ranks_figure(both), figures_groups.chance_figure(6, 0.0857),
+        figures_groups.pairs_figure(pairs, "ThaiCLI"), figures_ranks.scatter_figure(both),
+        figures_ranks.ranks_figure(both), figures_ranks.chance_figure(6, 0.0857),
         figures_groups.groups_figure(frame), figures_groups.formats_figure(analysis.format_gaps(frame)),
         figures_groups.audit_figure(audit_claims.published_audit()),
     ]  # fmt: skip
@@ -336,6 +337,7 @@ def all_figures(frame: pd.DataFrame, folder: Path | None) -> list[Any]:
 def drawn_ticks(axes: Any) -> list[Any]:
     """The tick labels that lie within the axes' limits."""
     across = [(label, label.get_position()[0], axes.get_xlim()) for label in axes.get_xticklabels()]
+    across = across if axes.xaxis.get_visible() else []
     up = [(label, label.get_position()[1], axes.get_ylim()) for label in axes.get_yticklabels()]
     return [label for label, place, limits in (*across, *up) if min(limits) <= place <= max(limits)]
 
@@ -357,10 +359,10 @@ def test_no_text_is_clipped(suite: Path, with_suite: bool) -> None:
 
 def test_labels_of_models_do_not_cover_each_other() -> None:
     figures.use_style()
-    figure = figures_groups.scatter_figure(analysis.averages(analysis.results()))
-    boxes = [text.get_window_extent() for text in figure.axes[0].texts if text.get_text()]
+    figure = figures_ranks.scatter_figure(analysis.averages(analysis.results()))
+    boxes = np.array([text.get_window_extent().extents for text in figure.axes[0].texts if text.get_text()])
     assert len(boxes) == 6
-    assert all(figures_labels.overlap(a, b) == 0 for a, b in itertools.combinations(boxes, 2))
+    assert all(figures_labels.overlap(a, b[None]) == 0 for a, b in itertools.combinations(boxes, 2))
 
 
 def test_a_figure_without_models_is_one_sentence() -> None:
@@ -384,7 +386,7 @@ def test_a_leaf_holds_each_table_and_figure_in_three_forms(tmp_path: Path) -> No
     figures.use_style()
     run = Run.open("test", params={}, out_dir=str(tmp_path))
     run.table(pd.DataFrame({"x": [1 / 3]}), "t")
-    run.figure(figures_groups.chance_figure(5, 0.1), "f")
+    run.figure(figures_ranks.chance_figure(5, 0.1), "f")
     assert {path.name for path in tmp_path.rglob("*.*") if path.parent != tmp_path} == {
         "t.csv", "t.tex", "t.md", "f.png", "f.pdf", "f.svg"
     }  # fmt: skip

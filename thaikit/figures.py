@@ -13,11 +13,14 @@ import pandas as pd
 from matplotlib import font_manager, pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from thaikit import ThaikitError
+from thaikit.figures_text import HALO, SMALL, WIDTH, counted, ink, key_above, row_height, wrapped
 
 THAI_FONT = "Noto Sans Thai"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#555555")  # Okabe and Ito 2008
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4B0055", "#555555")
+# Six of Okabe and Ito 2008; the last two stay apart from them in protanopia and deuteranopia too.
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 THAI_NAMES = {
     "arc": ("ARC", "วิทยาศาสตร์"),
@@ -78,6 +81,9 @@ def use_style() -> None:
             "axes.spines.left": False,
             "axes.edgecolor": "#9aa3ad",
             "xtick.color": "#4a5560",
+            "ytick.color": "#4a5560",
+            "ytick.labelcolor": "#1f2933",
+            "ytick.major.size": 0,
             "text.color": "#1f2933",
             "axes.labelcolor": "#4a5560",
             "savefig.dpi": 192,
@@ -85,6 +91,7 @@ def use_style() -> None:
             "savefig.facecolor": "white",
             "pdf.fonttype": 42,
             "svg.fonttype": "path",  # an SVG in a page cannot see the page's font
+            "svg.hashsalt": "thaikit",  # the same figure is the same file
         }
     )
     warnings.filterwarnings("error", message=r"Glyph \d+ .*missing from")
@@ -94,8 +101,8 @@ def thai_h6_bars(table: pd.DataFrame) -> Figure:
     """Dots with 95 % intervals, one band a task and one dot a model, with the chance level marked.
 
     `table` has one row for each model and task: model, task, value, low, high, chance, in percent, NaN or None for what
-    is not there. Bands and models come in the order of their first rows; micro means (`mmlu_micro`) are left out, they
-    are no part of the average. ThaikitError where no row has a value.
+    is not there; n, where it is told, stands at the task. Bands and models come in the order of their first rows; micro
+    means (`mmlu_micro`) are left out, they are no part of the average. ThaikitError where no row has a value.
     """
     numbers = {key: pd.to_numeric(table[key]).astype(float) for key in ("value", "low", "high", "chance")}
     table = table.assign(**numbers)[~table["task"].str.endswith("_micro")]
@@ -104,39 +111,41 @@ def thai_h6_bars(table: pd.DataFrame) -> Figure:
         raise ThaikitError("figures: no score to draw; the table has no row with a value")
     tasks, models = list(dict.fromkeys(table["task"])), list(dict.fromkeys(table["model"]))
     step = min(0.22, 0.7 / len(models))
-    height = max(0.5, 0.24 * len(models) + 0.16)
-    legend_rows = math.ceil((len(models) + 1) / 4)
-    figure = Figure(figsize=(8.6, height * len(tasks) + 0.75 + 0.25 * legend_rows), layout="constrained")
+    names = [band_name(task, shown) for task in tasks]
+    height = max(0.14 * (max(name.count("\n") for name in names) + 1) + 0.12, 0.2 * len(models) + 0.2)
+    figure = Figure(figsize=(WIDTH, height * len(tasks) + 0.6), layout="constrained")
     axes = figure.add_subplot()
-    bands(axes, tasks)
+    bands(axes, names, rule=tasks.index("average") if "average" in tasks else None)
     for place, model in enumerate(models):
         offset = (place - (len(models) - 1) / 2) * step
         draw_model(axes, shown[shown["model"] == model], tasks, offset=offset, place=place, name=model)
     draw_chance(axes, table, tasks)
     finish_axes(axes, shown)
-    legend = figure.legend(loc="outside upper left", ncols=4, frameon=False, fontsize=9.5, handletextpad=0.5)
-    for text in legend.get_texts():
-        text.set_parse_math(False)  # a dollar sign in a model's name is a dollar sign
+    key_above(figure, *axes.get_legend_handles_labels())
     return figure
 
 
-def bands(axes: Axes, tasks: Sequence[str]) -> None:
-    """One band a task, every other one tinted, with the task's name in English and Thai; the average set apart."""
-    for row, _ in enumerate(tasks):
-        if row % 2 == 0:
-            axes.axhspan(row - 0.5, row + 0.5, color="#f4f6f8", zorder=0, linewidth=0)
-    if "average" in tasks:
-        axes.axhline(tasks.index("average") - 0.5, color="#9aa3ad", linewidth=1, zorder=1)
-    axes.set_yticks(range(len(tasks)), ["\n".join(filter(None, task_names(task))) for task in tasks])
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)
-    axes.set_ylim(len(tasks) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0, labelsize=9.5, pad=8)
+def band_name(task: str, shown: pd.DataFrame) -> str:
+    """A task's name in English and Thai on two lines and, of a task that has items of its own, their number."""
+    names = [wrapped(name) for name in task_names(task) if name]
+    own = shown.loc[shown["task"] == task, "n"] if "n" in shown and task != "average" else []
+    return "\n".join([*names, *filter(None, [counted(list(own))])])
+
+
+def bands(axes: Axes, names: Sequence[str], *, rule: int | None = None) -> None:
+    """One band a name, every other one tinted, the band `rule` set apart by a line above it."""
+    for row in range(0, len(names), 2):
+        axes.axhspan(row - 0.5, row + 0.5, color="#f4f6f8", zorder=0, linewidth=0)
+    if rule is not None:
+        axes.axhline(rule - 0.5, color="#9aa3ad", linewidth=1, zorder=1)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", labelsize=SMALL, pad=6)
 
 
 def draw_model(axes: Axes, rows: pd.DataFrame, tasks: Sequence[str], *, offset: float, place: int, name: str) -> None:
     """One model's dots, intervals and values."""
-    colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+    colour, marker = COLOURS[place % len(COLOURS)], mark_of(place)
     for row in rows.itertuples():
         y = tasks.index(row.task) + offset
         end = row.value
@@ -144,11 +153,17 @@ def draw_model(axes: Axes, rows: pd.DataFrame, tasks: Sequence[str], *, offset: 
             axes.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.45, zorder=3,
                       solid_capstyle="round")  # fmt: skip
             end = row.high
-        axes.text(end + 1, y, f"{row.value:.1f}", va="center", fontsize=8, color=colour)
+        axes.annotate(f"{row.value:.1f}", (end, y), (6, 0), textcoords="offset points", va="center", fontsize=SMALL,
+                      color=ink(colour), path_effects=HALO)  # fmt: skip
     axes.plot(
         rows["value"], [tasks.index(task) + offset for task in rows["task"]], marker, color=colour,
         markersize=6.5, markeredgecolor="white", markeredgewidth=0.8, zorder=4, label=name,
     )  # fmt: skip
+
+
+def mark_of(place: int) -> str:
+    """The mark of the n-th series: from the ninth on, where colours begin again, each has another one than before."""
+    return MARKERS[(place + 3 * (place // len(COLOURS))) % len(MARKERS)]
 
 
 def draw_chance(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
@@ -164,23 +179,34 @@ def draw_chance(axes: Axes, table: pd.DataFrame, tasks: Sequence[str]) -> None:
 def finish_axes(axes: Axes, shown: pd.DataFrame) -> None:
     """The percent axis, from 0 to a round number with room for the values."""
     top = float(shown[["value", "high"]].max().max())
-    axes.set_xlim(-0.8, min(106.0, 10 * math.ceil((top + 5) / 10)))
+    axes.set_xlim(-1.5, min(103.0, 10 * math.ceil((top + 5) / 10)))
     axes.set_xlabel("score in percent, with 95 % interval")
     axes.grid(axis="x", color="#e3e8ed", linewidth=0.8, zorder=0)
     axes.set_axisbelow(True)
 
 
 def ratio_bars(table: pd.DataFrame) -> Figure:
-    """How many times faster than the peer each shape runs, on a logarithmic scale (`shape`, `ratio`)."""
-    figure = Figure(figsize=(7.5, 0.5 * len(table) + 1.2), layout="constrained")
+    """How many times as fast as the peer each shape runs, from 1 on a logarithmic scale (`shape`, `ratio`, `items`)."""
+    shown = table[pd.to_numeric(table["ratio"]).gt(0)]
+    if shown.empty:
+        raise ThaikitError("figures: no ratio to draw; nothing was timed on both sides")
+    told = shown.rename(columns={"shape": "task", "items": "n"})
+    names = [band_name(shape, told) for shape in shown["shape"]]
+    figure = Figure(figsize=(WIDTH, row_height(names) * len(shown) + 0.6), layout="constrained")
     axes = figure.add_subplot()
-    labels = [" ".join(task_names(shape)) for shape in table["shape"]]
-    bars = axes.barh(labels, table["ratio"], color=COLOURS[0], height=0.6)
-    axes.bar_label(bars, labels=[f"{ratio:.1f}×" for ratio in table["ratio"]], padding=4)
+    bands(axes, names)
+    ratios = shown["ratio"].astype(float)
+    axes.barh(range(len(shown)), ratios - 1, left=1, height=0.5, color=[COLOURS[0] if r >= 1 else COLOURS[1]
+                                                                        for r in ratios])  # fmt: skip
+    for y, ratio in enumerate(ratios):
+        axes.annotate(f"{ratio:.3g}×", (max(ratio, 1), y), (5, 0), textcoords="offset points", va="center",
+                      fontsize=SMALL)  # fmt: skip
     axes.axvline(1.0, color="#333333", linewidth=1)
     axes.set_xscale("log")
-    axes.set_xlim(right=2.0 * max(table["ratio"].max(), 1.0))
-    axes.set_xlabel("items a second, kit over peer")
-    axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
+    ends = min(ratios.min() / 1.3, 0.7), max(ratios.max() * 1.8, 2.0)
+    axes.set_xlim(*ends)
+    ticks = [t for t in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000) if ends[0] <= t <= ends[1]]
+    axes.set_xticks(ticks, [f"{tick:g}×" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("items a second, kit over peer (log scale)")
     return figure

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from thaikit import ThaikitError
 from thaikit.figures import COLOURS, MARKERS
+from thaikit.figures_text import SMALL, WIDTH, below, counted, key_above, row_height, wrapped
 
 WRONG = ("biased up", "biased down", "not noticed")
 REGIONS = {"lower": (-9.0, 0.0), "higher": (0.0, 9.0), "not higher": (-9.0, 0.0)}  # where the change should lie
@@ -24,18 +25,17 @@ def bias_card(card: pd.DataFrame, *, margin: float = 0.5) -> Figure:
     if shown.empty:
         raise ThaikitError("figures: the bias card has no line; no answer could be changed")
     sources = list(dict.fromkeys(shown["source"]))
-    figure = Figure(figsize=(8.6, ROW * len(shown) + 1.3), layout="constrained")
+    names = [line_name(row) for row in shown.itertuples()]
+    figure = Figure(figsize=(WIDTH, row_height(names, least=ROW) * len(shown) + 0.7), layout="constrained")
     axes = figure.add_subplot()
     widest = float(shown[["change", "low", "high"]].abs().max().max())
     reach = max(2.0, widest * 1.08)
     for place, row in enumerate(shown.itertuples()):
         expect(axes, place, str(row.expected), margin=margin, reach=reach)
         draw(axes, place, row, colour=sources.index(row.source))
-    tell(axes, shown, reach)
+    tell(axes, shown, names, reach)
     handles = {text: line for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
-    legend = figure.legend(handles.values(), handles, loc="outside upper left", ncols=4, frameon=False, fontsize=9)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    key_above(figure, list(handles.values()), list(handles))
     return figure
 
 
@@ -63,21 +63,24 @@ def draw(axes: Axes, place: int, row: object, *, colour: int) -> None:
     )  # fmt: skip
 
 
-def tell(axes: Axes, shown: pd.DataFrame, reach: float) -> None:
+def line_name(row: object) -> str:
+    """A change, what it was done to, and how often."""
+    name = wrapped(f"{row.shift.replace('_', ' ')} · {row.source}", width=30)  # type: ignore[attr-defined]
+    return " · ".join(filter(None, [name, counted([getattr(row, "n", 0)])]))
+
+
+def tell(axes: Axes, shown: pd.DataFrame, names: list[str], reach: float) -> None:
     """Names at the left, verdicts at the right, the line of no change."""
     axes.axvline(0, color="#333333", linewidth=1, zorder=2)
-    names = [f"{row.shift.replace('_', ' ')} · {row.source}" for row in shown.itertuples()]
-    axes.set_yticks(range(len(shown)), names)
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)
+    axes.set_yticks(range(len(shown)), names, parse_math=False)
     for place, row in enumerate(shown.itertuples()):
         wrong = row.verdict in WRONG
         colour = "#B03A00" if wrong else "#4a5560"
         sign = "× " if wrong else ""
-        axes.text(reach * 1.04, place, sign + row.verdict, va="center", fontsize=9, clip_on=False, color=colour)
+        axes.text(reach * 1.04, place, sign + row.verdict, va="center", fontsize=SMALL, clip_on=False, color=colour)
     axes.set_xlim(-reach, reach)
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0, labelsize=9, labelcolor="#1f2933")
-    axes.set_xlabel("change of the judge's score in points (scale 1 to 10), with 95 % interval")
+    axes.tick_params(axis="y", labelsize=SMALL)
+    below(axes.figure, "change of the judge's score in points (scale 1 to 10),\nwith 95 % interval")
     axes.grid(axis="x", color="#e3e8ed", linewidth=0.8, zorder=0)
     axes.set_axisbelow(True)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
-from matplotlib.transforms import Bbox
+from matplotlib.text import Annotation
+
+from thaikit.figures_text import HALO, ink
 
 RINGS = (7.0, 13.0, 20.0, 28.0)  # points from a dot to its label, nearest first
 FOREIGN = 300.0  # what it costs a label, in square pixels, to stand nearer to another model's dot
 SIDES = (("left", "center", 1, 0), ("left", "bottom", 0.7, 0.7), ("left", "top", 0.7, -0.7),
          ("right", "center", -1, 0), ("right", "bottom", -0.7, 0.7), ("right", "top", -0.7, -0.7),
-         ("center", "bottom", 0, 1), ("center", "top", 0, -1))  # fmt: skip
+         ("center", "bottom", 0, 1), ("center", "top", 0, -1), ("left", "bottom", 0.4, 0.9), ("left", "top", 0.4, -0.9),
+         ("right", "bottom", -0.4, 0.9), ("right", "top", -0.4, -0.9))  # fmt: skip
+SHARE = {"left": 0.0, "bottom": 0.0, "center": 0.5, "right": 1.0, "top": 1.0}  # of a label that lies before its anchor
 
 
 def label_points(
@@ -31,14 +34,22 @@ def label_points(
     assert_figure(figure)
     figure.draw_without_rendering()
     scale = figure.dpi / 72
-    dots = [axes.transData.transform((x, y)) for x, y in zip(xs, ys, strict=True)]
-    taken = [Bbox.from_extents(x - 5 * scale, y - 5 * scale, x + 5 * scale, y + 5 * scale) for x, y in dots]
-    for x, y in map(axes.transData.transform, avoid):
-        taken.append(Bbox.from_extents(x - scale, y - scale, x + scale, y + scale))
-    taken += [text.get_window_extent() for text in axes.texts]
-    for place, (x, y, text, colour) in enumerate(zip(xs, ys, texts, colours, strict=True)):
-        others = [dot for n, dot in enumerate(dots) if n != place]
-        taken.append(place_one(axes, (x, y), text, taken, others, colour=colour, size=size))
+    dots = axes.transData.transform(np.column_stack([xs, ys])) if len(xs) else np.empty((0, 2))
+    lines = axes.transData.transform(np.array(avoid)) if len(avoid) else np.empty((0, 2))
+    taken = np.vstack([squares(dots, 5 * scale), squares(lines, scale)])
+    told = [text.get_window_extent().extents for text in axes.texts]
+    for place, (text, colour) in enumerate(zip(texts, colours, strict=True)):
+        note = axes.annotate(text, (xs[place], ys[place]), xytext=(0, 0), textcoords="offset points", fontsize=size,
+                             color=ink(colour), annotation_clip=False, parse_math=False, zorder=6,
+                             path_effects=HALO)  # fmt: skip
+        note.set_in_layout(False)  # else the axes would move away from under what was measured
+        others = np.delete(dots, place, axis=0)
+        told.append(place_one(axes, note, dots[place], taken, np.array(told).reshape(-1, 4), others))
+
+
+def squares(points: Any, half: float) -> Any:
+    """Boxes (x0, y0, x1, y1) around points, `half` a side to each."""
+    return np.hstack([points - half, points + half])
 
 
 def assert_figure(figure: object) -> None:
@@ -47,48 +58,54 @@ def assert_figure(figure: object) -> None:
         raise ValueError("label_points: the axes belong to no figure; make them with figure.add_subplot.")
 
 
-def place_one(
-    axes: Axes, point: tuple[float, float], text: str, taken: Sequence[Bbox], others: Sequence[Any], *, colour: str,
-    size: float,
-) -> Bbox:  # fmt: skip
-    """Write one label in the best place, nearer to its own dot than to any of the `others`; its box in pixels."""
-    frame, best = axes.get_window_extent(), None
-    here = axes.transData.transform(point)
-    note = axes.annotate(text, point, xytext=(0, 0), textcoords="offset points", fontsize=size, color=colour,
-                         annotation_clip=False, parse_math=False, zorder=6,
-                         path_effects=[withStroke(linewidth=2.5, foreground="white")])  # fmt: skip
+def place_one(axes: Axes, note: Annotation, here: Any, taken: Any, told: Any, others: Any) -> Any:
+    """Put one label, off what is `taken` and above all off what is `told` (boxes in pixels), and nearer to its own dot
+    than to any of the `others`; the label's box. Where there is no room around the dot, anywhere in the axes."""
+    scale = axes.figure.dpi / 72
+    frame, size = axes.get_window_extent().extents, note.get_window_extent().size
+    best: tuple[float, Any] = (np.inf, frame)
     for ring in RINGS:
         for across, up, dx, dy in SIDES:
-            note.set(ha=across, va=up, position=(ring * dx, ring * dy))
-            box = note.get_window_extent()
-            cost = sum(overlap(box, other) for other in taken) + 20 * outside(box, frame)
-            cost += FOREIGN * sum(away(box, other) < away(box, here) for other in others)
-            if best is None or cost < best[0] - 1e-9:
-                best = (cost, ring, across, up, dx, dy)
-        if best[0] == 0:
-            break
-    _, ring, across, up, dx, dy = best
-    note.set(ha=across, va=up, position=(ring * dx, ring * dy))
-    if ring > RINGS[1]:
-        thin = {"arrowstyle": "-", "color": "#9aa3ad", "linewidth": 0.7}
-        axes.annotate("", point, xytext=(ring * dx, ring * dy), textcoords="offset points",
-                      arrowprops=thin, zorder=2)  # fmt: skip
-    return note.get_window_extent()
+            corner = here + ring * scale * np.array([dx, dy]) - size * np.array([SHARE[across], SHARE[up]])
+            box = np.concatenate([corner, corner + size])
+            cost = ring + overlap(box, taken).sum() + 20 * overlap(box, told).sum()
+            cost += 20 * (size.prod() - overlap(box, frame[None]).sum())
+            cost += FOREIGN * (away(box, others) < away(box, here[None])).sum()
+            if cost < best[0] - 1e-9:
+                best = (cost, box)
+        if best[0] <= ring + RINGS[1]:
+            break  # farther away costs more than what is left
+    if overlap(best[1], told).any() or overlap(best[1], frame[None]).sum() < 0.99 * size.prod():
+        best = anywhere(here, size, frame, taken, told) or best
+    box = best[1]
+    note.set(ha="left", va="bottom", position=(box[:2] - here) / scale)
+    reach = np.clip(here, box[:2], box[2:]) - here
+    if np.hypot(*reach) > 1.2 * RINGS[1] * scale:
+        thin = {"arrowstyle": "-", "color": "#9aa3ad", "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", note.xy, xytext=reach / scale, textcoords="offset points", arrowprops=thin,
+                      zorder=2)  # fmt: skip
+    return box
 
 
-def overlap(a: Bbox, b: Bbox) -> float:
-    """The area two boxes share, in square pixels."""
-    width = min(a.x1, b.x1) - max(a.x0, b.x0)
-    height = min(a.y1, b.y1) - max(a.y0, b.y0)
-    return max(0.0, width) * max(0.0, height)
+def anywhere(here: Any, size: Any, frame: Any, taken: Any, told: Any) -> tuple[float, Any] | None:
+    """The nearest place in the frame that is off all labels, best off the dots too: (its cost, its box)."""
+    ends = frame[2:] - size
+    if (ends <= frame[:2]).any():
+        return None
+    grid = np.meshgrid(*(np.linspace(frame[n], ends[n], 60) for n in (0, 1)))
+    corners = np.stack(grid, axis=-1).reshape(-1, 2)
+    boxes = np.hstack([corners, corners + size])
+    cost = np.array([20 * overlap(box, told).sum() + overlap(box, taken).sum() for box in boxes])
+    cost += np.hypot(*(np.clip(here, boxes[:, :2], boxes[:, 2:]) - here).T)
+    return float(cost.min()), boxes[int(cost.argmin())]
 
 
-def away(box: Bbox, point: Any) -> float:
-    """The distance from a box to a point, in pixels."""
-    return math.hypot(*(max(low - at, 0.0, at - high) for low, high, at in
-                        zip((box.x0, box.y0), (box.x1, box.y1), point, strict=True)))  # fmt: skip
+def overlap(box: Any, others: Any) -> Any:
+    """The area that a box (x0, y0, x1, y1) shares with each of `others` (n × 4), in square pixels."""
+    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    return np.clip(sides, 0, None).prod(axis=1)
 
 
-def outside(box: Bbox, frame: Bbox) -> float:
-    """The area of a box that lies outside a frame, in square pixels."""
-    return box.width * box.height - overlap(box, frame)
+def away(box: Any, points: Any) -> Any:
+    """The distance from a box to each of some points (n × 2), in pixels."""
+    return np.hypot(*np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0).T)

@@ -163,7 +163,7 @@ def figure_rows(table: pd.DataFrame) -> pd.DataFrame:
     """What the figure shows of `table_4`: these judges, people and dummies; without labels the published assessors."""
     own = table[table["kind"] != "published"]
     shown = own if len(own) else table.assign(kind="judge")
-    return shown[["assessor", "kind", "question", "f1"]].assign(low=shown["f1_low"], high=shown["f1_high"])
+    return shown[["assessor", "kind", "question", "f1", "n"]].assign(low=shown["f1_low"], high=shown["f1_high"])
 
 
 def headline(study: Study | None, table: pd.DataFrame, agreed: pd.DataFrame) -> dict[str, dict[str, Any]]:
