@@ -96,7 +96,7 @@ def test_ranks_are_shared_until_a_difference_is_shown(tmp_path: Path) -> None:
     pairs = report_board.pair_frame([one])
     assert pairs["higher"].tolist() == ["", "a", "b"] and (pairs["p_holm"] >= pairs["p"]).all()
     assert pairs["smallest_among"].iloc[1] > pairs["smallest_alone"].iloc[1] > 0
-    told = report_board.section(tmp_path)
+    told = report_board.section(report_board.boards(tmp_path))
     assert [row["cells"][0]["rank"] for row in told["rows"]] == ["1–2", "1–2", "3"]
     assert "a and b may be first (2 of 3 pairs shown to differ)" in told["told"][0]["says"]
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_compared_is_never_in_one_ranking(tmp_path: Path) -> None
     fake_leaves.write_leaf(tmp_path, "d", labels="th")
     found = report_board.boards(tmp_path)
     assert len(found) == 4 and all(len(one.entries) == 1 and not one.pairs for one in found)
-    told = report_board.section(tmp_path)
+    told = report_board.section(report_board.boards(tmp_path))
     assert all("nothing to rank" in one["says"] for one in told["told"])
     assert not [cell for row in told["rows"] for cell in row["cells"] if cell["rank"]] and len(told["heads"]) == 4
 

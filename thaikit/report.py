@@ -34,6 +34,7 @@ from thaikit import (
     report_page,
     report_parts,
     report_rows,
+    report_summary,
     report_thai,
     report_thaicli,
 )
@@ -88,6 +89,8 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
     every = read_leaves(suite)
     rows = report_rows.parts(every, gallery=gallery, sensitive=show_sensitive)
     most = report_rows.share(rows)
+    boards = report_board.boards(suite)
+    thai = thai_tokens([*found, *report_thaicli.found_leaves(suite)])
     return {
         "title": title or default_title(every),
         "font": Markup(base64.b64encode(figures.thai_font().read_bytes()).decode()),
@@ -95,10 +98,10 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
         "notices": notices(found),
         "loud": [*loud(found), *report_limits.lost(suite), *report_thaicli.drift_notices(suite)],
         "sections": [section(group) for group in report_parts.groups(found)],
-        "board": report_board.section(suite),
+        "board": report_board.section(boards), "summary": report_summary.summary(boards, every, thai=thai),
         "mrc": report_mrc.sections(suite, gallery=gallery, sensitive=show_sensitive),
         "thaicli": thaicli(suite, gallery=gallery, sensitive=show_sensitive),
-        "thai_tokens": thai_tokens([*found, *report_thaicli.found_leaves(suite)]),
+        "thai_tokens": thai,
         "provenance": [report_items.provenance(leaf, suite) for leaf in every],
         "gallery": [{"model": leaf.name, "tasks": report_items.gallery(leaf, sensitive=show_sensitive)}
                     for leaf in first],

@@ -181,9 +181,8 @@ def board(benchmark: str, measure: str, told: str, entries: Sequence[Entry], *, 
 # ------------------------------------------------------------------------------------------------- what is shown
 
 
-def section(suite: Path | str) -> dict[str, Any]:
+def section(found: Sequence[Board]) -> dict[str, Any]:
     """The leaderboard as the page shows it: a column a board, a row a model; {} where there is nothing to show."""
-    found = boards(suite)
     if not found:
         return {}
     heads = [{"benchmark": one.benchmark, "measure": one.measure, "terms": one.terms} for one in found]
