@@ -108,6 +108,7 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
         "left_out": report_limits.left_out(first, shown),
         "hidden": [leaf.name for leaf in found if leaf not in shown],
         "rows": report_rows.trimmed(rows, most),
+        "told_at_once": report_limits.NOTICES, "many": report_limits.LEAVES,
         "row_limits": {"each": report_rows.EACH, "in_page": report_rows.IN_PAGE, "most": most},
         "limit_allowed": report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0), "seed": report_parts.SEED,
     }  # fmt: skip

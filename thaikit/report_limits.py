@@ -12,6 +12,8 @@ from thaikit.records import leaves as leaves_of
 from thaikit.report_parts import number, scores
 
 MODELS = 8  # in a figure, and whose items are shown
+NOTICES = 10  # of one kind that stand unfolded
+LEAVES = 12  # whose provenance stands unfolded
 LINES = 60  # of comparisons in a table
 
 
