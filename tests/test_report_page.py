@@ -276,6 +276,7 @@ def test_forty_models_are_still_a_page(tmp_path: Path) -> None:
     compared = page.split("Models compared on the items they share")[2].split("</table>")[0]
     assert compared.count("<tr>") == 61 and compared.count(f">{best}<br>") + compared.count(f"− {best}<") == 60
     assert "Drawn are the 8 models" in page and "Items of the 8 models" in page
+    assert page.count("Model, machine, parameters and inputs") == 40
     assert page.count('class="rows"') == 80
 
 

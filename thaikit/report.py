@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -173,19 +172,16 @@ def write(
 
 def section(group: report_parts.Group) -> dict[str, Any]:
     """All that is shown of one group of comparable leaves."""
-    table = report_parts.score_frame(group)
-    ranked = report_limits.ranked(group.leaves)
-    best = replace(group, leaves=tuple(report_limits.leading(group.leaves)))
-    drawn = [leaf.name for leaf in best.leaves]
-    inside = table[table["model"].isin(drawn)]
+    ranked, best = report_limits.ranked(group.leaves), report_limits.best(group)
+    table = report_parts.score_frame(best)
     lines = report_parts.comparisons(group)
     kept, compared = report_limits.few(lines, [leaf.name for leaf in ranked])
     return {
         "says": dict(zip(KEYS, report_parts.group_key(group.leaves[0]), strict=True)),
         "profile": group.profile, "labels": group.labels, "delimiter": group.delimiter, "data": group.data,
         "tasks_file": group.tasks_file, "scores": report_parts.score_table(group),
-        "figure": png_uri(figures.thai_h6_bars(inside)) if inside["value"].notna().any() else "",
-        "drawn": report_limits.drawn(drawn, group.leaves),
+        "figure": png_uri(figures.thai_h6_bars(table)) if table["value"].notna().any() else "",
+        "drawn": report_limits.drawn(best.leaves, group.leaves),
         "comparisons": kept, "compared": compared, "all": lines, "metrics": report_parts.metric_tables(group),
         "generated": report_parts.generated_table(group), "counts": report_parts.count_table(group),
         "lengths": report_lengths.tables(group),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from thaikit.records import Leaf
 from thaikit.records import leaves as leaves_of
-from thaikit.report_parts import number, scores
+from thaikit.report_parts import Group, number, scores
 
 MODELS = 8  # in a figure, and whose items are shown
 NOTICES = 10  # of one kind that stand unfolded
@@ -31,7 +32,7 @@ def leading(leaves: Sequence[Leaf], most: int = MODELS) -> list[Leaf]:
     return [leaf for leaf in leaves if id(leaf) in best]
 
 
-def drawn(some: Sequence[str], leaves: Sequence[Leaf]) -> str:
+def drawn(some: Sequence[Leaf], leaves: Sequence[Leaf]) -> str:
     """A sentence where a figure has some models only."""
     return f"Drawn are the {len(some)} models with the highest averages." if len(some) < len(leaves) else ""
 
@@ -41,6 +42,11 @@ def left_out(first: Sequence[Leaf], shown: Sequence[Leaf]) -> str:
     if len(first) == len(shown):
         return ""
     return f"Items of the {len(first)} models with the highest averages; the rows of all are below, under Rows."
+
+
+def best(group: Group) -> Group:
+    """The group with its leading models only, for a figure."""
+    return replace(group, leaves=tuple(leading(group.leaves)))
 
 
 def few(lines: Sequence[Mapping[str, Any]], order: Sequence[str]) -> tuple[list[Mapping[str, Any]], str]:
