@@ -29,9 +29,11 @@ from thaikit import (
     figures_analysis,
     figures_bench,
     figures_groups,
+    figures_mosaic,
     figures_mrc,
     figures_ranks,
     figures_text,
+    figures_thai,
     figures_thaicli,
 )
 from thaikit.published import H6_TASKS
@@ -156,6 +158,24 @@ def ratios(case: Names) -> pd.DataFrame:
                          "ratio": [case.number(n, 0.4, 3.0) for n in range(len(case.models))]})  # fmt: skip
 
 
+def taxes(case: Names) -> list[dict[str, Any]]:
+    values = [1.0 if case.alike else 1.0 + 0.3 * n for n in range(len(case.models))]
+    return [{"model": model, "value": value, "low": math.nan if n % 5 == 3 else value - 0.1, "high": value + 0.1}
+            for n, (model, value) in enumerate(zip(case.models, values, strict=True))]  # fmt: skip
+
+
+def mosaic(case: Names) -> Figure:
+    parts = figures_mosaic.SCORED
+    rows = {
+        "culture": "Culture วัฒนธรรม",
+        "politics": "Politics การเมือง",
+        "s": "high_school_government_and_politics_$x_1$",
+    }
+    counts = pd.DataFrame([{"model": model, "row": row, "part": part, "count": 1700 if part == "high" else n * (n + 3)}
+                           for model in case.models for row in rows for n, part in enumerate(parts)])  # fmt: skip
+    return figures_mosaic.mosaic(counts, parts=parts, names=rows)
+
+
 MAKERS: dict[str, Callable[[Names], Figure]] = {
     "thai_h6_bars": lambda case: figures.thai_h6_bars(scores(case)),
     "ratio_bars": lambda case: figures.ratio_bars(ratios(case)),
@@ -175,13 +195,15 @@ MAKERS: dict[str, Callable[[Names], Figure]] = {
     "audit": lambda case: figures_groups.audit_figure(audit_claims.published_audit()),
     "agreement": lambda case: figures_mrc.agreement_figure(assessors(case)),
     "votes": lambda case: figures_mrc.votes_figure(*ballots(case)),
+    "tax": lambda case: figures_thai.tax_dots(taxes(case)),
+    "mosaic": mosaic,
     "f1": lambda case: figures_mrc.f1_figure(rules(case)),
 }
 SAME = {
     *itertools.product(("audit", "slopes"), ("hostile", "alike", "one")), ("chance", "hostile"),
     *itertools.product(("chance", "size", "tasks", "pairs_h6", "pairs_cli", "scatter", "ranks", "groups"), ("one",)),
     *itertools.product(("score_dots", "preference_dots", "votes"), ("one",)),
-    ("pairs_h6", "plain"), ("pairs_h6", "alike"), ("pairs_cli", "alike"), ("tasks", "alike"),
+    ("pairs_h6", "plain"), ("pairs_h6", "alike"), ("pairs_cli", "alike"), ("tasks", "alike"), ("mosaic", "alike"),
 }  # fmt: skip
 
 

@@ -12,10 +12,9 @@ from matplotlib.figure import Figure
 
 from thaikit import ThaikitError
 from thaikit.figures import COLOURS
-from thaikit.figures_thai import shortened
+from thaikit.figures_text import SMALL, WIDTH, below, key_above, wrapped
 
-ACROSS = 3  # panels beside each other
-WIDTH = 9.6  # inches
+ACROSS = 2  # panels beside each other
 LEAST = 0.55  # of the mean row height: a row of few items keeps its name readable
 
 
@@ -64,32 +63,25 @@ def mosaic(table: pd.DataFrame, *, parts: Mapping[str, Part], names: Mapping[str
     down = math.ceil(len(models) / across)
     edges = band_edges([most(counted, row) for row in rows])
     inches = 0.34 * len(rows)
-    figure = Figure(figsize=(WIDTH, down * (inches + 0.5) + 0.7), layout="constrained")
+    heads = [wrapped(model, width=22 if across > 1 else 48) for model in models]
+    tall = 0.16 * max(head.count("\n") for head in heads)
+    figure = Figure(figsize=(WIDTH, down * (inches + 0.55 + tall) + 0.4), layout="constrained")
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for place, panel in enumerate(panels.flat):
         if place < len(models):
             mine = counted[counted["model"] == models[place]]
-            size = (0.74 * WIDTH / across, inches)
+            size = (0.62 * WIDTH / across, inches)
             draw_panel(panel, mine, rows=rows, edges=edges, parts=parts, size=size)
-            head = f"{shortened(models[place], size=96 // across)}\nn {int(mine['count'].sum()):,}"
+            head = f"{heads[place]}\nn {int(mine['count'].sum()):,}"
             panel.set_title(head, fontsize=9, loc="left").set_parse_math(False)
         else:
             panel.axis("off")
     label_rows(panels[0, 0], [names[row] for row in rows], edges)
-    figure.supxlabel("share of the row's items in percent; n at the right end", fontsize=10, color="#4a5560")
+    below(figure, "share of the row's items in percent; n at the right end")
     handles = [panels[0, 0].barh(0, 0, height=0, left=-1, **look(part)) for key, part in parts.items()
                if key in set(counted["part"])]  # fmt: skip
     shown = [part.name for key, part in parts.items() if key in set(counted["part"])]
-    figure.legend(
-        handles,
-        shown,
-        loc="outside upper left",
-        ncols=len(shown),
-        frameon=False,
-        fontsize=9,
-        columnspacing=1.2,
-        handletextpad=0.5,
-    )
+    key_above(figure, handles, shown)
     return figure
 
 
@@ -132,23 +124,23 @@ def draw_panel(
                     write(panel, left + share / 2, middle, str(count), parts[part])
                 left += share
         told = f"{total:,}" if total else "no items"
-        panel.annotate(told, (100, middle), (4, 0), textcoords="offset points", va="center", fontsize=8,
+        panel.annotate(told, (100, middle), (4, 0), textcoords="offset points", va="center", fontsize=SMALL,
                        color="#4a5560")  # fmt: skip
     panel.set_xlim(0, 100)
     panel.set_ylim(1, 0)
     panel.set_xticks((0, 25, 50, 75))  # a 100 would touch the next panel's 0
-    panel.tick_params(axis="y", length=0)
+    panel.tick_params(axis="x", labelsize=SMALL)
 
 
 def write(panel: Axes, x: float, y: float, told: str, part: Part) -> None:
     """A count in its cell, on a white ground where a pattern would make it hard to read."""
     ground = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"} if part.hatch else None
-    panel.text(x, y, told, ha="center", va="center", fontsize=8, color="white" if part.white else "#1f2933",
+    panel.text(x, y, told, ha="center", va="center", fontsize=SMALL, color="white" if part.white else "#1f2933",
                bbox=ground)  # fmt: skip
 
 
 def label_rows(panel: Axes, labels: Sequence[str], edges: Sequence[float]) -> None:
     """The rows' names at the middle of their bands."""
-    panel.set_yticks([(low + high) / 2 for low, high in zip(edges[:-1], edges[1:], strict=True)], labels, fontsize=9)
-    for label in panel.get_yticklabels():
-        label.set_parse_math(False)
+    told = [wrapped(label.replace("_", " "), width=36, lines=1) for label in labels]
+    middles = [(low + high) / 2 for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    panel.set_yticks(middles, told, fontsize=SMALL, parse_math=False)

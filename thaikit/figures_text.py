@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import matplotlib
@@ -44,19 +45,31 @@ def wrapped(text: object, *, width: int = 24, lines: int = 3) -> str:
     """A name on at most `lines` lines of `width` letters, broken at a hyphen, stroke, point or space where there is one
     in the line's second half; the middle of what is longer still is "…". Thai marks stay with their letters."""
     parts = CLUSTER.findall(drawable(text))
-    if len(parts) > width * lines:
-        half = width * lines // 2
-        parts = [*parts[: half - 1], "…", *parts[-half:]]
+    if sum(map(weight, parts)) > width * lines:
+        room = width * lines // 2
+        head = [part for part, used in zip(parts, accumulate(map(weight, parts)), strict=True) if used < room]
+        tail = [part for part, used in zip(parts[::-1], accumulate(map(weight, parts[::-1])), strict=True)
+                if used <= room][::-1]  # fmt: skip
+        parts = [*head, "…", *tail]
+    rows = lines_of(parts, width, signs=BREAKS)
+    return "\n".join("".join(row).strip() for row in (rows if len(rows) <= lines else lines_of(parts, width)))
+
+
+def lines_of(parts: Sequence[str], width: int, *, signs: str = "") -> list[list[str]]:
+    """Letters on lines of `width` at most, broken after one of the `signs` where one is in a line's second half."""
     rows: list[list[str]] = [[]]
     for part in parts:
-        if len(rows[-1]) == width:
-            cuts = [n for n, sign in enumerate(rows[-1], 1) if sign in BREAKS and n > width / 2]
-            cut = cuts[-1] if cuts else width
+        if sum(map(weight, rows[-1])) + weight(part) > width:
+            cuts = [n for n, sign in enumerate(rows[-1], 1) if sign in signs and n > width / 2]
+            cut = cuts[-1] if cuts else len(rows[-1])
             rows[-1:] = [rows[-1][:cut], rows[-1][cut:]]
         rows[-1].append(part)
-    if len(rows) > lines:  # breaking at signs took a line too many
-        rows = [parts[start : start + width] for start in range(0, len(parts), width)]
-    return "\n".join("".join(row).strip() for row in rows if row)
+    return rows
+
+
+def weight(part: str) -> int:
+    """How many letters a letter with its marks takes beside each other."""
+    return sum(unicodedata.category(char) != "Mn" for char in part)
 
 
 def row_height(labels: Sequence[str], *, least: float = 0.3) -> float:
