@@ -12,8 +12,8 @@ from scipy import stats as sps
 from thaikit.matched import ALPHA, POWER
 from thaikit.stats import Estimate
 
+DRAWS = 10_000  # of random signs; the least p that they can give is one in so many
 _EXACT_UP_TO = 12  # sign patterns are counted up to 2**12
-_DRAWS = 10_000
 _CELLS = 2_000_000  # drawn at once
 
 
@@ -41,7 +41,9 @@ class Spread:
     units: np.ndarray
 
 
-def macro_gap(tasks: Mapping[str, Mapping[str, Sequence[float]]], *, rng: np.random.Generator) -> Gap:
+def macro_gap(
+    tasks: Mapping[str, Mapping[str, Sequence[float]]], *, rng: np.random.Generator, draws: int = DRAWS
+) -> Gap:
     """The difference of two systems' unweighted averages over tasks, from their differences a - b item by item.
 
     `tasks` is task → group → differences; a task's mean is the unweighted mean of its groups' (MMLU's subjects; one
@@ -50,7 +52,7 @@ def macro_gap(tasks: Mapping[str, Mapping[str, Sequence[float]]], *, rng: np.ran
     Satterthwaite's degrees of freedom. A task of G groups has the variance sum(s_g^2 / n_g) / G^2, where a group of one
     item takes the task's pooled variance; if all its groups are of one item they are taken as one. The p-value is of a
     sign-flip permutation test stratified in the same way: each item's share of the mean (its difference over n_g G T)
-    keeps its size and takes a random sign, all patterns up to 12 items that differ, else 10,000 draws from `rng`.
+    keeps its size and takes a random sign, all patterns up to 12 items that differ, else `draws` from `rng`.
     Limits are NaN with the reason where there is no spread or a task has one item. ValueError for no tasks, an empty
     group, NaN or infinity.
     """
@@ -67,10 +69,12 @@ def macro_gap(tasks: Mapping[str, Mapping[str, Sequence[float]]], *, rng: np.ran
     value = math.fsum(part.value for part in parts) / count
     items = np.concatenate([np.asarray(d, dtype=float) for groups in tasks.values() for d in groups.values()])
     method = f"mean of {count} tasks, t" if count > 1 else "paired t"
-    return _gap(items, Spread(value, variance, df, units), rng, method=method, why=why)
+    return _gap(items, Spread(value, variance, df, units), rng, draws, method=method, why=why)
 
 
-def clustered_gap(differences: Sequence[float], clusters: Sequence[Hashable], *, rng: np.random.Generator) -> Gap:
+def clustered_gap(
+    differences: Sequence[float], clusters: Sequence[Hashable], *, rng: np.random.Generator, draws: int = DRAWS
+) -> Gap:
     """The mean difference of two systems over items that come in clusters (questions on one passage).
 
     Variance and degrees of freedom as in `stats.clustered_interval`; the sign-flip test turns whole clusters. With one
@@ -82,14 +86,14 @@ def clustered_gap(differences: Sequence[float], clusters: Sequence[Hashable], *,
     number = {name: place for place, name in enumerate(dict.fromkeys(clusters))}
     n, g = len(d), len(number)
     if n == 0:
-        return _gap(d, Spread(math.nan, math.nan, math.nan, d), rng, method="", why="none: no items")
+        return _gap(d, Spread(math.nan, math.nan, math.nan, d), rng, draws, method="", why="none: no items")
     places, mean = [number[name] for name in clusters], float(d.mean())
     off = np.bincount(places, weights=d - mean, minlength=g)
     variance = float(off @ off) * g / (g - 1) / n**2 if g > 1 else math.nan
     units = np.bincount(places, weights=d, minlength=g) / n
     method = "paired t" if g == n else f"paired t, {g} clusters"
     why = "" if g > 1 else "none: one item has no spread" if n == 1 else f"none: all {n} items are of one cluster"
-    return _gap(d, Spread(mean, variance, g - 1, units), rng, method=method, why=why)
+    return _gap(d, Spread(mean, variance, g - 1, units), rng, draws, method=method, why=why)
 
 
 def smallest(error: float, df: float, *, tests: int = 1) -> float:
@@ -101,6 +105,12 @@ def smallest(error: float, df: float, *, tests: int = 1) -> float:
     if not error > 0 or not df > 0:
         return math.nan
     return float((sps.t.ppf(1 - ALPHA / tests / 2, df) + sps.t.ppf(POWER, df)) * error)
+
+
+def draws_for(tests: int) -> int:
+    """How many draws of random signs a test needs to be able to show something among so many after Holm: 40 a test,
+    10,000 at least and 100,000 at most."""
+    return min(100_000, max(DRAWS, 40 * tests))
 
 
 def bands(
@@ -145,7 +155,7 @@ def _task(name: str, groups: Mapping[str, Sequence[float]]) -> Spread:
     return Spread(value, variance, variance**2 / squares if squares > 0 else math.nan, units)
 
 
-def _gap(d: np.ndarray, found: Spread, rng: np.random.Generator, *, method: str, why: str) -> Gap:
+def _gap(d: np.ndarray, found: Spread, rng: np.random.Generator, draws: int, *, method: str, why: str) -> Gap:
     """The parts of a comparison put together."""
     error, low, high = math.sqrt(found.variance) if found.variance >= 0 else math.nan, math.nan, math.nan
     if not why and found.variance <= 1e-24 * max(1.0, found.value**2):  # equal values leave rounding dust
@@ -153,12 +163,12 @@ def _gap(d: np.ndarray, found: Spread, rng: np.random.Generator, *, method: str,
     if not why:
         half = float(sps.t.ppf(1 - ALPHA / 2, found.df)) * error
         low, high = found.value - half, found.value + half
-    p, test = _flipped(found.units, rng) if len(d) else (math.nan, "none: no items")
+    p, test = _flipped(found.units, rng, draws) if len(d) else (math.nan, "none: no items")
     estimate = Estimate(found.value, low, high, len(d), why or method)
     return Gap(estimate, p, test, int((d > 0).sum()), int((d < 0).sum()), error, found.df)
 
 
-def _flipped(units: np.ndarray, rng: np.random.Generator) -> tuple[float, str]:
+def _flipped(units: np.ndarray, rng: np.random.Generator, draws: int) -> tuple[float, str]:
     """Two-sided p of the sum of the units under random signs, and the test's name.
 
     Units of one size are drawn together, as a binomial: items of one task that are right or wrong differ by sign only.
@@ -171,12 +181,12 @@ def _flipped(units: np.ndarray, rng: np.random.Generator) -> tuple[float, str]:
     sizes, counts = np.unique(size, return_counts=True)
     alone, many = sizes[counts == 1], counts[counts > 1]
     block, hits = max(1, _CELLS // len(sizes)), 0
-    for begin in range(0, _DRAWS, block):
-        rows = min(block, _DRAWS - begin)
+    for begin in range(0, draws, block):
+        rows = min(block, draws - begin)
         sums = (1 - 2 * rng.integers(0, 2, size=(rows, len(alone)), dtype=np.int8)) @ alone
         sums += (2 * rng.binomial(many, 0.5, size=(rows, len(many))) - many) @ sizes[counts > 1]
         hits += int((np.abs(sums) >= observed).sum())
-    return (hits + 1) / (_DRAWS + 1), f"sign flip, {_DRAWS} draws"
+    return (hits + 1) / (draws + 1), f"sign flip, {draws} draws"
 
 
 def _finite(where: str, values: Sequence[float]) -> np.ndarray:

@@ -158,19 +158,16 @@ def terms(told: Sequence[Any]) -> str:
 def board(benchmark: str, measure: str, told: str, entries: Sequence[Entry], *, show: Callable[..., str] = percent,
           scale: float = 100.0, clustered: bool = False) -> Board:  # fmt: skip
     """The models compared two by two, corrected over the board, and the ranks that follow."""
-    rng = np.random.default_rng(SEED)
-    pairs, places = [], []
+    rng, pairs = np.random.default_rng(SEED), []
+    ranked = [i for i, entry in enumerate(entries) if not math.isnan(entry.value)]
+    places = list(itertools.combinations(ranked, 2))
+    how: dict[str, Any] = {"rng": rng, "draws": ranks.draws_for(len(places))}
     names = {task: task_names(task)[0] for entry in entries for task in entry.items}
-    for i, j in itertools.combinations(range(len(entries)), 2):
-        a, b = entries[i], entries[j]
-        if math.isnan(a.value) or math.isnan(b.value):
-            continue
+    for a, b in ((entries[i], entries[j]) for i, j in places):
         if clustered:
-            made = report_pairs.clustered_pair(a.model, b.model, "", a.items["f1"], b.items["f1"], rng=rng)
+            pairs.append(report_pairs.clustered_pair(a.model, b.model, "", a.items["f1"], b.items["f1"], **how))
         else:
-            made = report_pairs.macro_pair(a.model, b.model, "", a.items, b.items, names=names, rng=rng)
-        pairs.append(made)
-        places.append((i, j))
+            pairs.append(report_pairs.macro_pair(a.model, b.model, "", a.items, b.items, names=names, **how))
     done = report_pairs.corrected(pairs)
     found = [(i, j, math.nan if pair.gap is None else pair.gap.difference.value, pair.holm)
              for (i, j), pair in zip(places, done, strict=True)]  # fmt: skip

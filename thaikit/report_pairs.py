@@ -52,25 +52,25 @@ def corrected(pairs: Sequence[Pair]) -> list[Pair]:
 def clustered(models: Mapping[str, Mapping[str, Scores]]) -> list[Pair]:
     """Every two models on each measure (model → measure → scores with their clusters), Holm over all of it."""
     rng = np.random.default_rng(SEED)
-    found = []
-    for a, b in itertools.combinations(models, 2):
-        for what in models[a]:
-            found.append(clustered_pair(a, b, what, models[a][what], models[b].get(what, {}), rng=rng))
+    places = [(a, b, what) for a, b in itertools.combinations(models, 2) for what in models[a]]
+    draws = ranks.draws_for(len(places))
+    found = [clustered_pair(a, b, what, models[a][what], models[b].get(what, {}), rng=rng, draws=draws)
+             for a, b, what in places]  # fmt: skip
     return corrected(found)
 
 
-def clustered_pair(a: str, b: str, what: str, x: Scores, y: Scores, *, rng: np.random.Generator) -> Pair:
+def clustered_pair(a: str, b: str, what: str, x: Scores, y: Scores, *, rng: np.random.Generator, draws: int) -> Pair:
     """One comparison on the items that both have, whole clusters together."""
     both = [key for key in x if key in y]
     only = (len(x) - len(both), len(y) - len(both))
     if not both:
         return Pair(a, b, what, None, "no shared items", only)
-    gap = ranks.clustered_gap([x[k][1] - y[k][1] for k in both], [x[k][0] for k in both], rng=rng)
+    gap = ranks.clustered_gap([x[k][1] - y[k][1] for k in both], [x[k][0] for k in both], rng=rng, draws=draws)
     return Pair(a, b, what, gap, "", only)
 
 
 def macro_pair(a: str, b: str, what: str, x: Mapping[str, Scores], y: Mapping[str, Scores], *,
-               names: Mapping[str, str], rng: np.random.Generator) -> Pair:  # fmt: skip
+               names: Mapping[str, str], rng: np.random.Generator, draws: int) -> Pair:  # fmt: skip
     """Two models' averages over tasks (task → scores with their groups), on the items of each task that both have."""
     tasks: dict[str, dict[str, list[float]]] = {}
     only = [0, 0]
@@ -86,7 +86,7 @@ def macro_pair(a: str, b: str, what: str, x: Mapping[str, Scores], y: Mapping[st
         tasks[task] = groups
     if not tasks:
         return Pair(a, b, what, None, "no items", (0, 0))
-    return Pair(a, b, what, ranks.macro_gap(tasks, rng=rng), "", (only[0], only[1]))
+    return Pair(a, b, what, ranks.macro_gap(tasks, rng=rng, draws=draws), "", (only[0], only[1]))
 
 
 def lines(pairs: Sequence[Pair], *, show: Callable[..., str]) -> list[dict[str, str]]:
