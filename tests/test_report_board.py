@@ -12,7 +12,7 @@ import fake_leaves
 import pandas as pd
 import pytest
 
-from thaikit import ThaikitError, report, report_board, report_lengths, report_mrc, report_parts
+from thaikit import ThaikitError, report, report_board, report_board_tables, report_lengths, report_mrc, report_parts
 from thaikit.records import leaves, write_atomic
 
 SHARP = "<b>m|x</b> $1$ & \u202eรุ่น"
@@ -91,9 +91,9 @@ def test_ranks_are_shared_until_a_difference_is_shown(tmp_path: Path) -> None:
     (one,) = report_board.boards(tmp_path)
     assert [one.entries[i].model for i in one.order] == ["a", "b", "c"]
     assert one.bands == ((1, 2), (1, 2), (3, 3))
-    frame = report_board.frame([one])
+    frame = report_board_tables.frame([one])
     assert frame["rank_worst"].tolist() == [2, 2, 3] and frame["value"].tolist() == [90, 85, 10]
-    pairs = report_board.pair_frame([one])
+    pairs = report_board_tables.pair_frame([one])
     assert pairs["higher"].tolist() == ["", "a", "b"] and (pairs["p_holm"] >= pairs["p"]).all()
     assert pairs["smallest_among"].iloc[1] > pairs["smallest_alone"].iloc[1] > 0
     told = report_board.section(report_board.boards(tmp_path))
@@ -148,7 +148,7 @@ def test_a_hostile_name_is_a_name_everywhere(tmp_path: Path) -> None:
     html = page(tmp_path)
     assert "<b>m|x" not in html and "&lt;b&gt;m|x&lt;/b&gt; $1$ &amp;" in html and "\u202e" not in html
     assert "is higher than every other model" in html
-    assert set(report_board.frame(report_board.boards(tmp_path))["model"]) == {SHARP, "plain"}
+    assert set(report_board_tables.frame(report_board.boards(tmp_path))["model"]) == {SHARP, "plain"}
 
 
 # ------------------------------------------------------------------------------------------------- MRC
@@ -162,7 +162,7 @@ def test_mrc_groups_by_shots_and_turns_whole_passages(tmp_path: Path) -> None:
     assert [[part.model for part in group.parts] for group in groups] == [["a", "b"], ["c"]]
     (pair,) = report_board.boards(tmp_path)[0].pairs
     assert pair.gap is not None and pair.gap.p == 2 / 8  # three passages, not six questions
-    (line,) = [one for one in report_mrc.scored_section(groups[0])["comparisons"] if one["what"] == "F1"]
+    (line,) = [one for one in report_mrc.scored_section(groups[0])["comparisons"]["lines"] if one["what"] == "F1"]
     assert line["reading"] == "no difference shown" and "0-shot" in groups[0].terms and "1-shot" in groups[1].terms
 
 

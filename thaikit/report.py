@@ -38,6 +38,7 @@ from thaikit import (
     report_thaicli,
 )
 from thaikit.records import Leaf, Run, leaves, write_atomic
+from thaikit.report_board import Board
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -78,8 +79,9 @@ def build(
     return render(content(suite_dir, title=title, gallery=gallery, show_sensitive=show_sensitive), out_path)
 
 
-def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive: bool) -> dict[str, Any]:
-    """All that the page's template is filled with."""
+def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive: bool,
+            boards: Sequence[Board] | None = None) -> dict[str, Any]:  # fmt: skip
+    """All that the page's template is filled with; `boards` where they are made already."""
     suite = Path(suite_dir).resolve()
     found = found_leaves(suite)
     figures.use_style()
@@ -88,7 +90,7 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
     every = read_leaves(suite)
     rows = report_rows.parts(every, gallery=gallery, sensitive=show_sensitive)
     most = report_rows.share(rows)
-    boards = report_board.boards(suite)
+    boards = report_board.boards(suite) if boards is None else boards
     thai = thai_tokens([*found, *report_thaicli.found_leaves(suite)])
     return {
         "title": title or default_title(every),
@@ -156,13 +158,15 @@ def write(
     gallery: bool = False,
     show_sensitive: bool = False,
     pdf: bool = False,
+    boards: Sequence[Board] | None = None,
 ) -> dict[str, str]:
     """Write report.html into an open leaf, and a PDF where it is asked for and can be made; what was written, for
-    run.json. A closed leaf is left as it is."""
+    run.json. A closed leaf is left as it is. `boards`: `report_board.boards` where they are made already."""
     if run.closed:
         return run.record["headline"]
-    filled = content(suite_dir, title=title, gallery=gallery, show_sensitive=show_sensitive)
-    for name, lines in (("comparisons", filled["sections"]), ("comparisons_thaicli", filled["thaicli"])):
+    filled = content(suite_dir, title=title, gallery=gallery, show_sensitive=show_sensitive, boards=boards)
+    parts = {"comparisons": filled["sections"], "comparisons_thaicli": filled["thaicli"]}
+    for name, lines in (parts | {"comparisons_mrc": report_mrc.comparisons(filled["mrc"])}).items():
         table = [part["says"] | line["numbers"] for part in lines for line in part["all"]]
         if table:
             run.table(pd.DataFrame(table), name)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from thaikit import ranks, report_mrc, report_pairs, report_parts, report_thaicli
 from thaikit.figures import task_names
@@ -185,10 +184,15 @@ def section(found: Sequence[Board]) -> dict[str, Any]:
     heads = [{"benchmark": one.benchmark, "measure": one.measure, "terms": one.terms} for one in found]
     return {
         "heads": heads, "rows": model_rows(found), "told": [told_of(one) for one in found], "seed": SEED,
-        "pairs": [{"title": f"{one.benchmark}: {one.terms}", "count": len(one.pairs), "shown": report_pairs.SHOWN,
-                   "lines": report_pairs.lines(one.pairs, show=one.show)} for one in found if one.pairs],
+        "pairs": [{"title": f"{one.benchmark}: {one.terms}"} | pair_table(one) for one in found if one.pairs],
         "rehearsal": any(entry.rehearsal for one in found for entry in one.entries),
     }  # fmt: skip
+
+
+def pair_table(one: Board) -> dict[str, Any]:
+    """A board's pairs as a table, those of its best model where they are many."""
+    order = [one.entries[i].model for i in one.order]
+    return report_pairs.table(one.pairs, order, by="score", show=one.show, scale=one.scale)
 
 
 def model_rows(found: Sequence[Board]) -> list[dict[str, Any]]:
@@ -264,30 +268,3 @@ def span(values: Sequence[float], one: Board) -> str:
     """The range of some numbers."""
     low, high = one.show(min(values), 2 if one.scale == 1 else 1), one.show(max(values), 2 if one.scale == 1 else 1)
     return low if low == high else f"{low} to {high}"
-
-
-# ------------------------------------------------------------------------------------------------- as tables
-
-
-def frame(found: Sequence[Board]) -> pd.DataFrame:
-    """The boards below each other: benchmark, terms, model, rank_best, rank_worst, value, low, high, n, method, models
-    (ranked on this board), rehearsal. Percent for Thai-H6 and MRC, the judge's scale for ThaiCLI, full precision."""
-    lines = []
-    for one in found:
-        ranked = sum(band is not None for band in one.bands)
-        for i in one.order:
-            entry, band = one.entries[i], one.bands[i] or (None, None)
-            told = {key: one.scale * number(entry.estimate.get(key)) for key in ("value", "low", "high")}
-            lines.append({"benchmark": one.benchmark, "measure": one.measure, "terms": one.terms, "model": entry.model,
-                          "rank_best": band[0], "rank_worst": band[1], **told, "n": entry.estimate.get("n", 0),
-                          "method": entry.estimate.get("method", ""), "models": ranked,
-                          "rehearsal": entry.rehearsal})  # fmt: skip
-    return pd.DataFrame(lines).astype({"rank_best": "Int64", "rank_worst": "Int64"}) if lines else pd.DataFrame()
-
-
-def pair_frame(found: Sequence[Board]) -> pd.DataFrame:
-    """Every pair of every board with difference, interval, p, Holm's p and smallest detectable differences."""
-    return pd.DataFrame([
-        {"benchmark": one.benchmark, "terms": one.terms, **report_pairs.record(pair, scale=one.scale)}
-        for one in found for pair in one.pairs
-    ])  # fmt: skip

@@ -49,9 +49,12 @@ def best(group: Group) -> Group:
     return replace(group, leaves=tuple(leading(group.leaves)))
 
 
-def few(lines: Sequence[Mapping[str, Any]], order: Sequence[str]) -> tuple[list[Mapping[str, Any]], str]:
+def few(
+    lines: Sequence[Mapping[str, Any]], order: Sequence[str], *, by: str = "average"
+) -> tuple[list[Mapping[str, Any]], str]:
     """The comparisons that the page shows and a sentence about the others: all of up to LINES lines, of more those of
-    the first model of `order` with the next ones (each line has its models' names under `a` and `b`)."""
+    the first model of `order` with the next ones (each line has its models' names under `a` and `b`). `by` says what
+    the order is by."""
     if len(lines) <= LINES or not order:
         return list(lines), ""
     best, kept = order[0], []
@@ -62,7 +65,7 @@ def few(lines: Sequence[Mapping[str, Any]], order: Sequence[str]) -> tuple[list[
             break
         kept, others = kept + more, others + 1
     return kept, (
-        f"{len(kept)} of {len(lines):,} comparisons: {best}, which has the highest average, with each of the next "
+        f"{len(kept)} of {len(lines):,} comparisons: {best}, which has the highest {by}, with each of the next "
         f"{others}; all of them are in tables/ beside this page. p is corrected over all {len(lines):,}."
     )
 

@@ -206,6 +206,12 @@ def sections(suite: Path | str, *, gallery: bool = False, sensitive: bool = Fals
     }  # fmt: skip
 
 
+def comparisons(section: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The comparisons of `sections`, as `all` lines below what `says` where they belong."""
+    groups = [*section.get("scored", []), *section.get("judged", [])]
+    return [{"says": group["says"], "all": group["comparisons"]["all"]} for group in groups]
+
+
 def scored_section(group: Group) -> dict[str, Any]:
     """F1 and its company for one group."""
     rules = [rule for rule in group.parts[0].leaf.run.get("signatures") or {} if all(
@@ -214,10 +220,19 @@ def scored_section(group: Group) -> dict[str, Any]:
         "terms": group.terms, "signature": (group.parts[0].leaf.run.get("signatures") or {}).get(group.rule, ""),
         "rows": [score_row(part) for part in group.parts], "rules": rule_lines(group, rules),
         "models": [part.model for part in group.parts],
-        "comparisons": report_pairs.lines(report_pairs.clustered({
-            part.model: {"F1": scored(part, "score"), "EM": scored(part, f"{group.rule}_em")} for part in group.parts
-        }), show=percent),
+        "says": {"part": "F1", "terms": group.terms},
+        "comparisons": compared(group, {"F1": "score", "EM": f"{group.rule}_em"}, by="F1"),
     }  # fmt: skip
+
+
+def compared(group: Group, measures: Mapping[str, str], *, by: str) -> dict[str, Any]:
+    """Every two models on each measure (shown name → field of the rows)."""
+    pairs = report_pairs.clustered(
+        {part.model: {name: scored(part, key) for name, key in measures.items()} for part in group.parts}
+    )
+    means = {part.model: mean_of(part, measures[by]).value for part in group.parts}
+    order = sorted(means, key=lambda model: -math.inf if math.isnan(means[model]) else means[model], reverse=True)
+    return report_pairs.table(pairs, order, by=by)
 
 
 def score_row(part: Part) -> dict[str, Any]:
@@ -242,11 +257,11 @@ def rule_lines(group: Group, rules: Sequence[str]) -> list[dict[str, Any]]:
 
 def judged_section(group: Group) -> dict[str, Any]:
     """The four questions for one group."""
-    values = {part.model: {QUESTIONS[q][0]: scored(part, q) for q in QUESTIONS} for part in group.parts}
     return {
         "terms": group.terms, "heads": [{"name": name, "thai": thai} for name, thai in QUESTIONS.values()],
         "rows": [verdict_row(part) for part in group.parts],
-        "comparisons": report_pairs.lines(report_pairs.clustered(values), show=percent),
+        "says": {"part": "four questions", "terms": group.terms},
+        "comparisons": compared(group, {name: q for q, (name, _) in QUESTIONS.items()}, by="Q1 correct"),
     }  # fmt: skip
 
 

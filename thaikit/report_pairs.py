@@ -12,9 +12,9 @@ import numpy as np
 
 from thaikit import ranks, stats
 from thaikit.ranks import Gap
-from thaikit.report_parts import DASH, SEED, cell, p_value
+from thaikit.report_limits import few
+from thaikit.report_parts import DASH, SEED, cell, p_value, percent
 
-SHOWN = 200  # lines of a table in the page; the rest are in the leaf's CSV
 LEVEL = 0.05
 Scores = Mapping[Hashable, tuple[Hashable, float]]  # an item's key → its group or cluster, and its score
 
@@ -89,13 +89,18 @@ def macro_pair(a: str, b: str, what: str, x: Mapping[str, Scores], y: Mapping[st
     return Pair(a, b, what, ranks.macro_gap(tasks, rng=rng, draws=draws), "", (only[0], only[1]))
 
 
-def lines(pairs: Sequence[Pair], *, show: Callable[..., str]) -> list[dict[str, str]]:
-    """The pairs as table lines; a winner is named only where the corrected p is below 0.05."""
-    return [line(pair, show=show) for pair in pairs[:SHOWN]]
+def table(pairs: Sequence[Pair], order: Sequence[str], *, by: str, show: Callable[..., str] = percent,
+          scale: float = 100.0) -> dict[str, Any]:  # fmt: skip
+    """The pairs as `lines` of a table, few where there are many (`report_limits.few`, with the sentence that says so as
+    `note`), and `all` of them with their `numbers`. `order` is the models' by what `by` names."""
+    every = [line(pair, show=show) | {"numbers": record(pair, scale=scale)} for pair in pairs]
+    kept, note = few(every, order, by=by)
+    return {"lines": kept, "note": note, "all": every}
 
 
-def line(pair: Pair, *, show: Callable[..., str]) -> dict[str, str]:
-    """One pair as texts. `show` writes a number in the scores' unit."""
+def line(pair: Pair, *, show: Callable[..., str]) -> dict[str, Any]:
+    """One pair as texts; a winner is named only where the corrected p is below 0.05. `show` writes a number in the
+    scores' unit."""
     told = {"a": pair.a, "b": pair.b, "what": pair.what}
     left = DASH if pair.only == (0, 0) else f"{pair.only[0]} : {pair.only[1]}"
     if pair.gap is None:
@@ -121,7 +126,14 @@ def smallest(pair: Pair) -> tuple[float, float]:
 
 def record(pair: Pair, *, scale: float) -> dict[str, Any]:
     """One pair with numbers in full precision, for a data frame; `scale` is 100 for percent."""
-    told = {"a": pair.a, "b": pair.b, "only_a": pair.only[0], "only_b": pair.only[1], "why": pair.why}
+    told = {
+        "a": pair.a,
+        "b": pair.b,
+        "measure": pair.what,
+        "only_a": pair.only[0],
+        "only_b": pair.only[1],
+        "why": pair.why,
+    }
     if pair.gap is None:
         return told
     made = pair.gap.difference
