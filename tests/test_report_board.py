@@ -98,7 +98,7 @@ def test_ranks_are_shared_until_a_difference_is_shown(tmp_path: Path) -> None:
     assert pairs["smallest_among"].iloc[1] > pairs["smallest_alone"].iloc[1] > 0
     told = report_board.section(report_board.boards(tmp_path))
     assert [row["cells"][0]["rank"] for row in told["rows"]] == ["1–2", "1–2", "3"]
-    assert "a and b may be first (2 of 3 pairs shown to differ)" in told["told"][0]["says"]
+    assert "a and b may be first (2 of 3 pairs shown to differ). Smallest" in told["told"][0]["says"]
 
 
 def test_the_average_is_tested_over_tasks_with_subjects_alike(tmp_path: Path) -> None:
@@ -161,7 +161,8 @@ def test_mrc_groups_by_shots_and_turns_whole_passages(tmp_path: Path) -> None:
     groups = report_mrc.f1_groups(tmp_path)
     assert [[part.model for part in group.parts] for group in groups] == [["a", "b"], ["c"]]
     (pair,) = report_board.boards(tmp_path)[0].pairs
-    assert pair.gap is not None and pair.gap.p == 2 / 8  # three passages, not six questions
+    assert pair.gap is not None and pair.gap.p == pair.gap.least == 2 / 8  # three passages, not six questions
+    assert "no difference, however large" in report_board.told_of(report_board.boards(tmp_path)[0])["says"]
     (line,) = [one for one in report_mrc.scored_section(groups[0])["comparisons"]["lines"] if one["what"] == "F1"]
     assert line["reading"] == "no difference shown" and "0-shot" in groups[0].terms and "1-shot" in groups[1].terms
 

@@ -20,7 +20,7 @@ _CELLS = 2_000_000  # drawn at once
 @dataclass(frozen=True)
 class Gap:
     """Two systems on shared items: mean of a - b with interval, two-sided p and the test's name, items won and lost,
-    and the standard error of the mean with its degrees of freedom."""
+    the standard error of the mean with its degrees of freedom, and the least p that so many items or clusters could give."""
 
     difference: Estimate
     p: float
@@ -29,6 +29,7 @@ class Gap:
     losses: int
     error: float
     df: float
+    least: float
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,9 @@ def _gap(d: np.ndarray, found: Spread, rng: np.random.Generator, draws: int, *, 
         half = float(sps.t.ppf(1 - ALPHA / 2, found.df)) * error
         low, high = found.value - half, found.value + half
     p, test = _flipped(found.units, rng, draws) if len(d) else (math.nan, "none: no items")
+    least = min(1.0, max(2.0 ** (1 - len(found.units)), 1 / (draws + 1)))
     estimate = Estimate(found.value, low, high, len(d), why or method)
-    return Gap(estimate, p, test, int((d > 0).sum()), int((d < 0).sum()), error, found.df)
+    return Gap(estimate, p, test, int((d > 0).sum()), int((d < 0).sum()), error, found.df, least)
 
 
 def _flipped(units: np.ndarray, rng: np.random.Generator, draws: int) -> tuple[float, str]:

@@ -60,10 +60,8 @@ def found_leaves(suite_dir: Path | str) -> list[Leaf]:
     """The closed Thai-H6 leaves of a suite folder; ThaikitError where there is nothing to report at all."""
     found = leaves(suite_dir, stage="thai_h6")
     if not found and not report_thaicli.found_leaves(suite_dir) and not report_mrc.found_leaves(suite_dir):
-        raise ThaikitError(
-            f"{suite_dir}: no closed leaf of thai_h6, thaicli_judge, mrc_f1 or mrc_judge in it; run 10_thai_h6, "
-            "21_thaicli_judge, 31_mrc_f1 or 32_mrc_judge first"
-        )
+        told = "no closed leaf of thai_h6, thaicli_judge, mrc_f1 or mrc_judge in it; run 10, 21, 31 or 32 first"
+        raise ThaikitError(f"{suite_dir}: {told}")
     return found
 
 

@@ -217,7 +217,7 @@ def board_cell(one: Board, name: str) -> dict[str, Any]:
                 "there": True,
                 "rank": rank_text(one, place),
                 "rehearsal": entry.rehearsal,
-                "link": entry.link,
+                "link": "" if math.isnan(entry.value) else entry.link,
             }
     return {"there": False, "rank": "", "rehearsal": False}
 
@@ -245,7 +245,15 @@ def told_of(one: Board) -> dict[str, str]:
     says = f"{first[0]} is higher than every other model ({count}). " if alone else (
         f"No model is shown to be higher than every other one; {joined(first)} may be first ({count}). "
     )  # fmt: skip
-    return said | {"says": says + detectable(one)}
+    return said | {"says": says + too_few(one) + detectable(one)}
+
+
+def too_few(one: Board) -> str:
+    """A sentence where no pair could be shown to differ, whatever its scores."""
+    least = [pair.gap.least * pair.tests for pair in one.pairs if pair.gap is not None]
+    if not least or min(least) < report_pairs.LEVEL:
+        return ""
+    return "There are too few items or passages for so many pairs: no difference, however large, could be shown. "
 
 
 def joined(names: Sequence[str], most: int = 6) -> str:
