@@ -20,7 +20,8 @@ _CELLS = 2_000_000  # drawn at once
 @dataclass(frozen=True)
 class Gap:
     """Two systems on shared items: mean of a - b with interval, two-sided p and the test's name, items won and lost,
-    the standard error of the mean with its degrees of freedom, and the least p that so many items or clusters could give."""
+    the standard error of the mean with its degrees of freedom, and the least p that so many items or clusters can
+    give."""
 
     difference: Estimate
     p: float
