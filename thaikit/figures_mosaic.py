@@ -73,7 +73,7 @@ def mosaic(table: pd.DataFrame, *, parts: Mapping[str, Part], names: Mapping[str
             size = (0.62 * WIDTH / across, inches)
             draw_panel(panel, mine, rows=rows, edges=edges, parts=parts, size=size)
             head = f"{heads[place]}\nn {int(mine['count'].sum()):,}"
-            panel.set_title(head, fontsize=9, loc="left").set_parse_math(False)
+            panel.set_title(head, fontsize=SMALL, loc="left").set_parse_math(False)
         else:
             panel.axis("off")
     label_rows(panels[0, 0], [names[row] for row in rows], edges)
