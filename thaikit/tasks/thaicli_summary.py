@@ -154,9 +154,10 @@ def sentences(rows: Rows) -> list[str]:
         if abs(paper - ok) > WORTH_TELLING or math.isnan(ok) > math.isnan(paper):
             zero = sum(row["outcome"] in ZERO for row in (rows if name == "average" else of(rows, name)))
             over = f"{ok:.2f} over the items that have a score" if ok == ok else "no mean over items that have a score"
+            counted = "item" if zero == 1 else "items"
             told.append(
-                f"{name}: {paper:.2f} by the paper's rule, which counts {zero} items without a verdict as zero, and "
-                f"{over}; the difference lies in the replies, not the answers."
+                f"{name}: {paper:.2f} by the paper's rule, which counts {zero} {counted} without a verdict as zero, "
+                f"and {over}; the difference lies in the replies, not the answers."
             )
     left = sum(paper_score(row) is None for row in rows)
     if left:
