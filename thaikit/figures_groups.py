@@ -13,7 +13,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from thaikit import ThaikitError
@@ -194,10 +193,10 @@ def audit_figure(frame: pd.DataFrame) -> Figure:
         ):
             axes.barh(y, size, left=left, color=colour, height=0.62, edgecolor="white", hatch=HATCHES.get(verdict))
             if size:
-                dark = verdict == "cannot be told"
-                halo = [withStroke(linewidth=2.5, foreground=colour)]
-                axes.text(left + size / 2, y, str(size), ha="center", va="center", fontsize=9, path_effects=halo,
-                          color="#1f2933" if dark else "white")  # fmt: skip
+                ground = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
+                plain = verdict not in HATCHES
+                axes.text(left + size / 2, y, str(size), ha="center", va="center", fontsize=SMALL,
+                          color="white" if plain else "#1f2933", bbox=None if plain else ground)  # fmt: skip
     axes.set_yticks(range(len(places)), [f"{paper}, section {section}" for paper, section in reversed(places)],
                     fontsize=9)  # fmt: skip
     axes.set_ylim(-0.6, len(places) - 0.4)

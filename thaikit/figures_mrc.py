@@ -54,7 +54,8 @@ def agreement_figure(table: pd.DataFrame) -> Figure:
 
 def question_name(question: str, shown: pd.DataFrame) -> str:
     """A question in English and Thai and, where it is told, how many items the F1 rest on."""
-    n = counted(list(shown.loc[shown["question"] == question, "n"])) if "n" in shown else ""
+    items = shown[(shown["question"] == question) & (shown["kind"] != "people")]  # people have an n of labels
+    n = counted(list(items["n"])) if "n" in items else ""
     return "\n".join(filter(None, [QUESTION_NAMES.get(question) or wrapped(question), n]))
 
 

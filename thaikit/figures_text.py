@@ -42,8 +42,8 @@ def glyphs(families: tuple[str, ...]) -> frozenset[int]:
 
 
 def wrapped(text: object, *, width: int = 24, lines: int = 3) -> str:
-    """A name on at most `lines` lines of `width` letters, broken at a hyphen, stroke, point or space where there is one
-    in the line's second half; the middle of what is longer still is "…". Thai marks stay with their letters."""
+    """A name on at most `lines` lines of `width` letters, broken at a space, else at a hyphen, stroke or point, where
+    there is one in the line's second half; what is longer has "…" in its middle. Thai marks stay with their letters."""
     parts = CLUSTER.findall(drawable(text))
     if sum(map(weight, parts)) > width * lines:
         room = width * lines // 2
@@ -56,12 +56,12 @@ def wrapped(text: object, *, width: int = 24, lines: int = 3) -> str:
 
 
 def lines_of(parts: Sequence[str], width: int, *, signs: str = "") -> list[list[str]]:
-    """Letters on lines of `width` at most, broken after one of the `signs` where one is in a line's second half."""
+    """Letters on lines of `width` at most, broken after a space or one of the `signs` in a line's second half."""
     rows: list[list[str]] = [[]]
     for part in parts:
         if sum(map(weight, rows[-1])) + weight(part) > width:
-            cuts = [n for n, sign in enumerate(rows[-1], 1) if sign in signs and n > width / 2]
-            cut = cuts[-1] if cuts else len(rows[-1])
+            cuts = [(sign == " ", n) for n, sign in enumerate(rows[-1], 1) if sign in signs and n > width / 2]
+            cut = max(cuts)[1] if cuts else len(rows[-1])
             rows[-1:] = [rows[-1][:cut], rows[-1][cut:]]
         rows[-1].append(part)
     return rows
