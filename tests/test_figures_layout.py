@@ -239,6 +239,8 @@ def faults(figure: Figure) -> list[str]:
     for text, box in drawn:
         if box.x0 < -1 or box.y0 < -1 or box.x1 > figure.bbox.x1 + 1 or box.y1 > figure.bbox.y1 + 1:
             found.append(f"off the canvas: {text.get_text()!r} {box.extents.round()}")
+        if "$" in text.get_text() and text.get_parse_math():
+            found.append(f"a formula: {text.get_text()!r}")
         if text.get_fontsize() * figures_text.COLUMN / figure.get_figwidth() < 5:
             found.append(f"under 5 points in a column: {text.get_text()!r}")
     for (a, one), (b, two) in itertools.combinations(drawn, 2):

@@ -76,7 +76,8 @@ def mosaic(table: pd.DataFrame, *, parts: Mapping[str, Part], names: Mapping[str
             panel.set_title(head, fontsize=SMALL, loc="left").set_parse_math(False)
         else:
             panel.axis("off")
-    label_rows(panels[0, 0], [names[row] for row in rows], edges)
+    for panel in panels[:, 0]:  # the texts are shared, their size and the plain dollar sign are not
+        label_rows(panel, [names[row] for row in rows], edges)
     below(figure, "share of the row's items in percent; n at the right end")
     handles = [panels[0, 0].barh(0, 0, height=0, left=-1, **look(part)) for key, part in parts.items()
                if key in set(counted["part"])]  # fmt: skip
