@@ -116,6 +116,25 @@ class Handler(BaseHTTPRequestHandler):
     def do_bad_request(self, body: Any, prompt: str, seen: Seen) -> None:
         self.say(400, self.error("context_length_exceeded", "This model's maximum context length is 8192 tokens"))
 
+    def do_plain(self, body: Any, prompt: str, seen: Seen) -> None:
+        self.say(413, "too much " * 100_000)
+
+    def do_words(self, body: Any, prompt: str, seen: Seen) -> None:
+        self.say(400, json.dumps({"error": "no such thing"}))
+
+    def do_detail(self, body: Any, prompt: str, seen: Seen) -> None:
+        self.say(422, json.dumps({"detail": "a field is missing"}))
+
+    def do_long_key(self, body: Any, prompt: str, seen: Seen) -> None:
+        told = "x" * 175 + f" with {self.headers.get('Authorization')} it went wrong"
+        self.say(400, json.dumps({"error": {"message": told}}))
+
+    def do_drip(self, body: Any, prompt: str, seen: Seen) -> None:
+        self.head(400, 10**6, {})
+        while not self.server.ending.wait(0.2):
+            self.wfile.write(b" ")
+            self.wfile.flush()
+
     def do_404(self, body: Any, prompt: str, seen: Seen) -> None:
         self.say(404, self.error("not_found", "There is no such thing"))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import make, numbered, roomy
@@ -85,3 +87,20 @@ def test_a_fault_of_a_later_task_is_told_before_that_task_runs(tiny: LocalModel,
         for task, _ in encoded(two, model, Settings()):
             seen.append(task)
     assert len(seen) <= 1
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, ThaikitError("no")])
+def test_who_stops_in_the_midst_waits_for_no_other_task(tiny: LocalModel, tmp_path: Path, fault: Any) -> None:
+    class Slow(Local):
+        def encode_pair(self, prompt, continuation, **rules):  # type: ignore[no-untyped-def]
+            time.sleep(0.05 if "ยาวไหม" in prompt else 0)
+            return super().encode_pair(prompt, continuation, **rules)
+
+    long = [row | {"question": row["question"] + " ยาวไหม"} for row in numbered(400)]
+    tasks = [make(tmp_path / "a", "arc", numbered(4)), make(tmp_path / "b", "arc", long)]
+    begun = time.monotonic()
+    with pytest.raises(type(fault) if isinstance(fault, Exception) else fault):
+        for task, _ in encoded(tasks, Slow(roomy(tiny, 100_000)), Settings()):
+            assert task is tasks[0]
+            raise fault
+    assert time.monotonic() - begun < 5, "all 400 take 40 s on two threads"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,6 +113,28 @@ def test_not_found_is_the_model_at_first_and_the_request_later(server: FaultServ
     assert replies["bad0"].for_good and replies["bad0"].error.startswith("HTTP 404")
     with pytest.raises(ThaikitError, match="HTTP 402: Insufficient balance; see to the account"):
         ask_all(one_by_one(server), [*questions(3), *bad(1, "402")], tmp_path / "paid")
+
+
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [("plain", "HTTP 413: too much too much"), ("words", "HTTP 400: no such thing"),
+     ("detail", "HTTP 422: a field is missing"), ("long-key", "HTTP 400: xxx")],
+)  # fmt: skip
+def test_the_servers_sentence_is_kept_in_any_form_and_never_a_part_of_the_key(
+    server: FaultServer, tmp_path: Path, mark: str, told: str
+) -> None:
+    reply = ask_all(open_server("judge", entry(server.url)), [*questions(2), *bad(1, mark)], tmp_path)["bad0"]
+    assert reply.for_good and reply.error.startswith(told) and len(reply.error) <= 210
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(MARKER[:8].encode() in data for data in files)
+
+
+def test_an_error_that_drips_on_is_a_time_out(server: FaultServer, tmp_path: Path) -> None:
+    begun = time.monotonic()
+    model = open_server("judge", entry(server.url, timeout=0.5, attempts=1))
+    reply = ask_all(model, [*questions(2), *bad(1, "drip")], tmp_path)["bad0"]
+    assert (reply.outcome, reply.for_good) == ("failed", False) and reply.error.startswith("ReadTimeout")
+    assert time.monotonic() - begun < 5
 
 
 def test_a_stop_in_the_midst_changes_no_end(server: FaultServer, tmp_path: Path) -> None:

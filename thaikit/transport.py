@@ -12,7 +12,8 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ NO_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_act
 UNFINISHED = {"error", "abort", "aborted", "cancelled"}  # a finish that says that the server broke off
 UNBILLED = {500, 501, 503, 529}  # other 5xx come from between client and server, which may have billed
 LARGEST = 32 << 20  # bytes of one body; more is no reply
+TOLD = 210  # characters of a server's sentence that are kept, cut when the key is out of it: a cut key is one too
 SECRET = 8  # characters; a shorter "key", such as EMPTY or none, is a word that any text may hold
 
 
@@ -66,7 +68,37 @@ def make_client(entry: ModelEntry) -> Any:
     except ImportError as error:
         raise ThaikitError("kind openai needs the library openai; pip install openai") from error
     timeout = openai.Timeout(entry.timeout, connect=min(10.0, entry.timeout), pool=None)
-    return openai.OpenAI(api_key="none", base_url=entry.base_url, max_retries=0, timeout=timeout)
+    http = openai.DefaultHttpxClient(timeout=timeout, event_hooks={"response": [bounded(entry.timeout)]})
+    client = openai.OpenAI(api_key="none", base_url=entry.base_url, max_retries=0, timeout=timeout, http_client=http)
+    weakref.finalize(client, http.close).atexit = False  # as the official client does with one of its own
+    return client
+
+
+def bounded(seconds: float) -> Callable[[Any], None]:
+    """A hook that ends a body that drips on for more than so many seconds, or is too large to be one. The official
+    client reads the bodies of errors itself, and waits for each part anew."""
+    http = wire()
+
+    class Bounded(http.SyncByteStream):  # type: ignore[misc, name-defined]
+        def __init__(self, parts: Any) -> None:
+            self.parts, self.deadline = parts, time.monotonic() + seconds
+
+        def __iter__(self) -> Iterator[bytes]:
+            size = 0
+            for part in self.parts:
+                size += len(part)
+                if size > LARGEST or time.monotonic() > self.deadline:
+                    raise http.ReadTimeout("the body of an error is too long or too slow")
+                yield part
+
+        def close(self) -> None:
+            self.parts.close()
+
+    def hook(response: Any) -> None:
+        if response.status_code >= 400:
+            response.stream = Bounded(response.stream)
+
+    return hook
 
 
 def key_of(entry: ModelEntry, name: str) -> str:
@@ -176,7 +208,7 @@ def came(text: str, seconds: float) -> Came | Fault:
 
 def status(error: Any, seconds: float) -> Came | Fault:
     """What a status of 400 and more means; a content filter is a reply, all else is a Fault."""
-    told = error.body if isinstance(error.body, Mapping) else {}
+    told = error.body if isinstance(error.body, Mapping) else {"message": error.body}
     inner = told.get("error") if isinstance(told.get("error"), Mapping) else told
     return refused_request(error.status_code, inner, seconds, retry_after(error.response.headers))
 
@@ -189,7 +221,7 @@ def refused_request(code: int, error: Any, seconds: float, after: float) -> Came
     marks += [inner.get("code")] if isinstance(inner, Mapping) else []
     marks = [written(mark).lower() for mark in marks]
     code = int(marks[0]) if code == 200 and marks[0].isdecimal() and len(marks[0]) == 3 else code
-    words = " ".join(written(error.get("message")).split())[:200]
+    words = " ".join(written(error.get("message") or error.get("detail")).split())
     told = f"HTTP {code}{': ' if words else ''}{words}"
     if FILTER_CODES & set(marks) and code not in (408, 409, 429) and code < 500:
         return Came(finish="content_filter", told=told, seconds=seconds)
@@ -234,9 +266,10 @@ def whole(value: Any) -> int | None:
 def without(secret: str, got: Came | Fault) -> Came:
     """The reply with the key out of its texts, should a server repeat it; a Fault is raised, clean as well."""
     if isinstance(got, Fault):
-        raise Fault(got.kind, scrub(got.told, secret), got.after, got.billed) from None
+        raise Fault(got.kind, scrub(got.told, secret)[:TOLD], got.after, got.billed) from None
     found = {name: getattr(got, name) for name in ("text", "finish", "refusal", "model", "thoughts", "told")}
-    return replace(got, **{name: scrub(text, secret) for name, text in found.items() if secret in text})
+    clean = {name: scrub(text, secret) for name, text in found.items() if secret in text}
+    return replace(got, **{**clean, "told": clean.get("told", got.told)[:TOLD]})
 
 
 def scrub(text: str, secret: str) -> str:

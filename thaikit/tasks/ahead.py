@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -19,10 +20,11 @@ def encoded(tasks: Sequence[Task], model: Any, settings: Settings) -> Iterator[t
     A token stands for one byte or more, so where every prompt's bytes fit the window none can be too long. Where some
     do not, all tasks are encoded and measured before the first is yielded, so that a prompt that is too long is told
     (ThaikitError) before anything is run. A fault found beside a running task is told before
-    the next one is run.
+    the next one is run. Who stops in the midst, by Ctrl-C or a fault, waits for the item under way only.
     """
+    stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        waiting: list[Future[list[Ready]]] = [pool.submit(prepare, task, model, settings) for task in tasks]
+        waiting: list[Future[list[Ready]]] = [pool.submit(prepare, task, model, settings, stop=stop) for task in tasks]
         try:
             sure = all(surely_fits(task, model) for task in tasks)
             for task in tasks:
@@ -31,6 +33,7 @@ def encoded(tasks: Sequence[Task], model: Any, settings: Settings) -> Iterator[t
                         future.result()
                 yield task, waiting.pop(0).result()
         finally:
+            stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 

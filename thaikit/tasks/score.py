@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,16 +59,23 @@ class Ready:
         return max((r.length - 1 for r in self.requests), default=len(self.prompt_ids))
 
 
-def prepare(task: Task, model: Any, settings: Settings) -> list[Ready]:
-    """Encode every item and check every length. ThaikitError, before any forward pass, where a prompt is too long."""
+def prepare(task: Task, model: Any, settings: Settings, *, stop: threading.Event | None = None) -> list[Ready]:
+    """Encode every item and check every length. ThaikitError, before any forward pass, where a prompt is too long;
+    CancelledError once `stop` is set."""
     room = model.max_length - (new_tokens(task) if task.generates else 0)
     if room < 1:
         raise ThaikitError(
             f"task {task.name}: max_new_tokens is {new_tokens(task)}, {model.name} has a window of {model.max_length}; "
             "nothing is left for the prompt, set a smaller max_new_tokens"
         )
+
+    def one(index: int) -> Ready:
+        if stop is not None and stop.is_set():
+            raise CancelledError
+        return fit(task, model, index, room, settings)
+
     with ThreadPoolExecutor(ENCODERS) as pool:
-        ready = list(pool.map(lambda index: fit(task, model, index, room, settings), range(len(task.items))))
+        ready = list(pool.map(one, range(len(task.items))))
     late = [one for one in ready if one.longest > room and not one.skipped]
     if late:
         worst = max(late, key=lambda one: one.longest)
