@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import torch
 import transformers
 
 from thaikit import tree, trie
+from thaikit.asking import Local
+from thaikit.encoding import Encoded
 from thaikit.loglikelihood import score_plain
+from thaikit.models import LocalModel
 from thaikit.tree import score_tree, unfit
 
 VOCABULARY = 97
@@ -128,6 +132,29 @@ def test_the_probe_lets_these_pass(model: Any) -> None:
 @pytest.mark.parametrize("kind", sorted(AWAY))
 def test_the_probe_turns_these_away(kind: str) -> None:
     assert unfit(AWAY[kind]())
+
+
+@pytest.mark.parametrize("kind", sorted(AWAY))
+def test_rounding_of_a_narrow_dtype_hides_no_positions_of_a_models_own(kind: str) -> None:
+    assert "position ids change nothing" in unfit(AWAY[kind]().to(torch.bfloat16))
+    assert not unfit(KINDS["sliding and full"]().to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("kind", [*sorted(AWAY), "gpt2"])
+def test_the_path_taken_stands_in_the_facts_and_gives_the_models_own_numbers(tiny: LocalModel, kind: str) -> None:
+    model = {**AWAY, "gpt2": lambda: small("gpt2", n_embd=32, n_layer=2, n_head=4, n_positions=256)}[kind]()
+    asked, rng = Local(replace(tiny, model=model)), random.Random(1)
+    requests = [Encoded(tuple(context), tuple(tail)) for context, tail in random_requests(rng)]
+    found = dict(asked.score(requests, batch_size=4, tell=lambda _: None))
+    for index, request in enumerate(requests):
+        with torch.inference_mode():
+            fed = torch.tensor([[*request.context, *request.continuation[:-1]]])
+            own = model(input_ids=fed).logits[0].float().log_softmax(-1)[len(request.context) - 1 :]
+        wanted = [float(own[place, token]) for place, token in enumerate(request.continuation)]
+        np.testing.assert_allclose(found[index].logprobs, wanted, atol=LIMIT, rtol=0)
+    told = asked.facts()["kernel"]  # what run.json says of the model
+    assert told["asked"] == "tree" and (told["used"], bool(told["why"])) in {("tree", False), ("plain", True)}
+    assert kind == "gpt2" or told["used"] == "plain"
 
 
 def test_gpt2_with_learned_positions_is_handled_exactly_or_turned_away() -> None:

@@ -164,12 +164,27 @@ def unfit(model: Any) -> str:
     stem, a, b, c = ids[:trunk], ids[trunk : trunk + 8], ids[trunk + 8 : trunk + 16], ids[trunk + 16 :]
     requests = [(stem, a), ([*stem, *a], b), ([*stem, *c], a), ([*stem, *c], b), (stem[:20], c)]
     try:
+        if deaf(model, ids[:64]):
+            return "position ids change nothing: it has positions of its own"
         packed = dict(score_tree(model, requests, pack=trunk // 2))
     except REFUSALS as error:
         return refusal(error)
     plain = dict(score_plain(model, requests, batch_size=1))
     worst = max(float(np.abs(packed[i].logprobs - plain[i].logprobs).max()) for i in plain)
     return too_far(model, worst, where="on a small tree")
+
+
+@torch.inference_mode()
+def deaf(model: Any, ids: Sequence[int]) -> bool:
+    """Whether a model takes no notice of position ids (ALiBi, recurrent states), which a pack lives by. In a narrow
+    dtype the probe's own difference may be too small to tell."""
+    device = model.get_input_embeddings().weight.device
+    rows, places = torch.tensor([list(ids)], device=device), torch.arange(len(ids), device=device)[None]
+    mask, stack = torch.ones_like(rows), decoder(model)
+    near, far = (
+        stack(input_ids=rows, attention_mask=mask, position_ids=step * places, use_cache=False)[0] for step in (1, 2)
+    )
+    return bool(torch.equal(near, far))
 
 
 def refusal(error: Exception) -> str:
