@@ -216,6 +216,15 @@ def test_a_leaf_can_be_closed_with_what_is_there(
     assert main(["close", str(tmp_path / "none")]) == 2 and "no leaf was begun here" in capsys.readouterr().err
 
 
+def test_a_mark_that_comes_while_a_leaf_runs_is_for_its_next_run(tmp_path: Path) -> None:
+    out = str(tmp_path / "leaf")
+    run = Run.open("thaicli_answer", params={}, out_dir=out)
+    run.log("answers").append({"id": "a", "index": 0, "outcome": "failed", "error": "no", "for_good": True})
+    leaves.give_up(out)
+    assert not run.closing and Run.open("thaicli_answer", params={}, out_dir=out).closing
+    assert run.finish(headline={})["failures"]["given_up"] is False
+
+
 def test_a_leaf_that_asks_for_no_replies_cannot_be_closed_so(tmp_path: Path) -> None:
     Run.open("thai_h6", params={}, out_dir=str(tmp_path))
     with pytest.raises(ThaikitError, match="thai_h6 asks for no replies"):

@@ -156,6 +156,25 @@ def test_settings_of_the_kit_are_checked_first(tmp_path: Path, params: Any, sent
         plan(suite_of({"notebook": "10_thai_h6", "params": params}), outputs=tmp_path)
 
 
+def test_answers_may_be_a_leaf_that_the_suite_has_still_to_write(tmp_path: Path) -> None:
+    model, base = {"model": ["replay-thaicli-answers"]}, tmp_path / "s" / "thaicli_answer" / "replay-thaicli-answers"
+    short = base.with_name(f"{base.name}--short")
+    asked = [{"notebook": "20_thaicli_answer", "each": model},
+             {"notebook": "20_thaicli_answer", "each": model, "params": {"limit": 7}, "variant": "short"}]  # fmt: skip
+    judge = {"notebook": "21_thaicli_judge", "each": model, "variant": "short", "params": {"answers": str(short)}}
+    leaves = plan(suite_of(*asked, judge), outputs=tmp_path)
+    before = leaves[-1].digest()
+    assert [leaf.state().state for leaf in leaves] == ["missing"] * 3
+    assert all(waits_for(leaves[-1], other) for other in leaves[:2])
+    short.mkdir(parents=True)
+    (short / "run.json").write_text("{}")
+    assert leaves[-1].digest() != before
+    (short / "run.json").unlink()
+    for stages in ([judge, *asked], [asked[0], judge]):
+        with pytest.raises(ThaikitError, match="21_thaicli_judge: answers .*neither a closed leaf nor written by"):
+            plan(suite_of(*stages), outputs=tmp_path)
+
+
 def test_a_model_file_is_checked_too(tmp_path: Path) -> None:
     source = 'model: str = "x"  # a model\nout_dir: str = ""  # the leaf'
     notebook = write_notebook(tmp_path / "10_m.ipynb", source)

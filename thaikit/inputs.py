@@ -64,12 +64,15 @@ def answers_path(stage: str, params: Mapping[str, Any], *, missing_ok: bool = Fa
     """What a stage of `ANSWERS` reads: the leaf or file that `answers` names, else the one closed leaf of the suite
     whose parameters agree with these; None where neither is given, which means the bundled answers.
 
-    ThaikitError where there is no such file or leaf, or several; with `missing_ok` none is None.
+    ThaikitError where there is no such file or leaf, or several; with `missing_ok` none is None, as is a leaf below the
+    suite that is named and has still to be written.
     """
     if params.get("answers"):
         path = expand(str(params["answers"]), base=root())
         if (path / "run.json").is_file() or path.is_file():
             return path
+        if missing_ok and awaited(params):
+            return None
         raise ThaikitError(f"answers {str(path)!r}: neither a file nor a closed leaf; name one that exists")
     if not params.get("suite"):
         return None
@@ -83,6 +86,16 @@ def answers_path(stage: str, params: Mapping[str, Any], *, missing_ok: bool = Fa
     raise ThaikitError(
         f"suite {params['suite']}: {len(found)} closed leaves of {made_by} have {told}; name one of them as answers"
     )
+
+
+def awaited(params: Mapping[str, Any]) -> Path | None:
+    """The leaf that `answers` names below the leaf's own suite where it is not there yet, so that a stage of the suite
+    may write it; else None."""
+    if not params.get("answers") or not params.get("suite"):
+        return None
+    path = expand(str(params["answers"]), base=root()).resolve()
+    there = path.is_file() or (path / "run.json").is_file()
+    return path if not there and path.is_relative_to(Path(str(params["suite"])).resolve()) else None
 
 
 def reads_every_answer(params: Mapping[str, Any]) -> bool:
@@ -99,8 +112,8 @@ def bench_inputs(params: Mapping[str, Any]) -> dict[str, str]:
     """What the judge bench reads beside the task file's rows: a leaf or file of answers, and the rows in English."""
     found, named = {}, str(params.get("answers") or "")
     if named:
-        path = answers_path("judge_bench", params)
-        found["answers"] = sha256_file(path / "run.json" if path.is_dir() else path)  # type: ignore[union-attr]
+        path = answers_path("judge_bench", params, missing_ok=True)
+        found |= {"answers": sha256_file(path / "run.json" if path.is_dir() else path)} if path else {}
     place = str(params.get("data") or getattr(load_tasks(str(params["tasks"])), "data", ""))
     english = expand(place, base=root()) / ENGLISH
     return found | ({f"data/{ENGLISH}": sha256_file(english)} if english.is_file() else {})

@@ -10,7 +10,7 @@ import json
 import re
 import tokenize
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,20 @@ def plan(suite: Suite, *, outputs: Path | None = None) -> list[Leafplan]:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ThaikitError(f"suite {suite.name}: two runs would write the leaf {twice[0]}; give one stage a variant")
+    for leaf in leaves:
+        check_awaited(leaf, [other for other in leaves if other.order < leaf.order], f"suite {suite.name}")
     return leaves
+
+
+def check_awaited(leaf: Leafplan, earlier: Sequence[Leafplan], where: str) -> None:
+    """ThaikitError where `answers` names a leaf of this suite that neither is there nor comes from an earlier stage."""
+    path = inputs.awaited({**leaf.defaults, **leaf.params})
+    if path and path not in [other.folder for other in earlier]:
+        known = [str(other.folder) for other in earlier if other.stage in (made for made, _ in inputs.ANSWERS.values())]
+        raise ThaikitError(
+            f"{where}, stage {leaf.notebook.stem}: answers {str(path)!r}: neither a closed leaf nor written by an "
+            f"earlier stage{nearest(str(path), known)}; name one that exists or will"
+        )
 
 
 def stage_leaves(stage: Stage, base: Path, order: int) -> Iterator[Leafplan]:

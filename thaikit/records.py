@@ -73,11 +73,7 @@ class Run:
     started: float = field(default_factory=time.time)
     logs: dict[str, RowLog] = field(default_factory=dict)
     begun: str = ""  # when an open leaf was first opened, the same after each kill
-
-    @property
-    def closing(self) -> bool:
-        """Whether this leaf is to be closed with what is there (python -m thaikit close): nobody is asked."""
-        return (self.out_dir / CLOSE).exists()
+    closing: bool = False  # to be closed with what is there (python -m thaikit close): nobody is asked
 
     @property
     def purse(self) -> Path:
@@ -112,7 +108,8 @@ class Run:
         begin = {"stage": stage, "input_hash": digest, "params": kept, "inputs": dict(inputs or {})}
         begin["begun"] = first or iso(time.time())
         write_atomic(begun, json.dumps(begin, ensure_ascii=False, default=str))
-        return cls(stage, folder, kept, dict(inputs or {}), False, {"input_hash": digest}, begun=begin["begun"])
+        told: dict[str, Any] = {"begun": begin["begun"], "closing": (folder / CLOSE).exists()}
+        return cls(stage, folder, kept, dict(inputs or {}), False, {"input_hash": digest}, **told)
 
     def log(self, task: str) -> RowLog:
         """The append-only row log of one task, with what an earlier, killed run left in it."""
