@@ -265,6 +265,15 @@ def test_own_pairs_are_compared_item_by_item(suite: Path) -> None:
     assert "mcnemar exact" in arc["method"] and 0 < arc["p"] <= 1 and arc["n"] == 20
     factoid = mine.query("task == 'factoid'").iloc[0]
     assert factoid["value"] == pytest.approx(factoid["a"] - factoid["b"]) and factoid["p"] < 0.01
+    h6, cli = (mine[mine["benchmark"] == name].set_index("task") for name in ("Thai-H6", "ThaiCLI"))
+    scores = frame[frame["model"] == SPECIAL].set_index(["benchmark", "task"])["value"]
+    for rows, name, tasks in ((h6, "Thai-H6", list(own.THAI_H6[:-1])), (cli, "ThaiCLI", ["factoid", "instruction"])):
+        whole = rows.loc["average"]
+        assert whole["value"] == pytest.approx(rows.loc[tasks, "value"].mean()) and whole["p"] < 0.05
+        assert whole["a"] == pytest.approx(scores[name, "average"]) and whole["n"] == rows.loc[tasks, "n"].sum()
+    assert h6.loc["average", "low"] < h6.loc["average", "value"] < h6.loc["average", "high"]
+    assert "no spread" in cli.loc["average", "method"]  # the two judged leaves differ by one number throughout
+    assert h6.loc["mmlu", "a"] == pytest.approx(scores["Thai-H6", "mmlu"])  # the mean over subjects, as everywhere
     theirs = pairs[pairs["source"] == "published"]
     gsm = theirs.query("task == 'gsm8k' and model == 'SeaLLMs-v3-7B-Chat'").iloc[0]
     assert gsm["value"] == pytest.approx(-26.08) and gsm["high"] < 0

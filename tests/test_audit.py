@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats as sps
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from thaikit import audit, audit_claims, published
 from thaikit.audit import FAILS, HOLDS, UNTOLD
+from thaikit.records import root
 
 CLAIMS = {claim.id: claim for claim in audit_claims.CLAIMS}
 L8, L70, QW = "Meta-Llama-3.1-8B-Instruct", "Meta-Llama-3.1-70B-Instruct", "Qwen2-72B-Instruct"
@@ -313,6 +315,52 @@ def test_a_verdict_rests_on_each_of_its_numbers_and_on_no_other(name: str, found
                 break
         assert moved, f"{name} does not depend on {cell}"
     assert turned or with_(TOGETHER[name]).verdict != was.verdict
+
+
+def test_verdicts_rest_on_the_book_alone(found: dict[str, audit.Finding], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No check reads the published tables behind its claim's back, as the number of items behind an accuracy."""
+    book = published.book()
+    for name in ("book", "tables", "read", "h6_sizes", "h6_counts", "agreement_counts", "results"):
+        monkeypatch.setattr(published, name, lambda *_, name=name: pytest.fail(f"published.{name} was read"))
+    assert {name: audit.judge(claim, book) for name, claim in CLAIMS.items()} == found
+    third = replace(book, printed={**book.printed, published.Cell("thaicli.4", QW, "gsm8k"): "73.00"})
+    assert audit.judge(CLAIMS["h6-16"], third).verdict == UNTOLD  # no size gives six whole counts any more
+
+
+def under_their_files() -> pd.DataFrame:
+    """The published results as if a suite had measured them, under the names of the models' parameter files."""
+    frames = [published.thai_h6(), published.thaicli(), published.mrc_f1(),
+              published.mrc_questions("wangchan.5").assign(benchmark="MRC, judge")]  # fmt: skip
+    files = published.models().set_index("model")["params_file"]
+    made = pd.concat(frames, ignore_index=True)
+    return made.assign(model=made["model"].map(files), source="own")
+
+
+def test_every_claim_is_put_to_other_results(found: dict[str, audit.Finding]) -> None:
+    own = audit_claims.own_audit(under_their_files()).set_index("id")["verdict"]
+    tables = {name: {cell.table for cell in audit.cells(claim, published.book())} & set(audit.RESULTS)
+              for name, claim in CLAIMS.items()}  # fmt: skip
+    measured = [name for name, its in tables.items() if its and its <= set(audit_claims.TABLES.values())]
+    digits = {"h6-03", "cli-03", "h6-04", "h6-05", "h6-06", "h6-07"}  # on those printed, of which results have more
+    assert list(own.index) == list(CLAIMS) and len(measured) > 50
+    assert {name: own[name] for name in measured if name not in digits} == {
+        name: found[name].verdict for name in measured if name not in digits
+    }
+    assert set(own[[name for name in CLAIMS if not CLAIMS[name].generic and name not in measured]]) == {UNTOLD}
+
+
+def test_a_claim_that_names_a_model_is_not_put_to_results_without_it() -> None:
+    results = under_their_files()
+    lacks = results[results["model"] != "qwen2-72b-instruct"]
+    own = audit_claims.own_audit(lacks).set_index("id")
+    assert own.loc["h6-08", "verdict"] == UNTOLD and "no result for Qwen2-72B-Instruct" in own.loc["h6-08", "value"]
+    assert own.loc["h6-15", "verdict"] == HOLDS  # it names two that are there
+    assert "says of itself" in own.loc["judge-23", "value"] and "no result for" in own.loc["mrc-10", "value"]
+
+
+def test_model_files_that_the_tables_name_are_there() -> None:
+    files = set(published.models()["params_file"])
+    assert not [name for name in files if not (root() / "params" / "models" / f"{name}.yaml").is_file()]
 
 
 def test_a_check_cannot_read_what_its_claim_does_not_declare() -> None:

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats as sps
 
-from thaikit import analysis_stats, resampling, stats
+from thaikit import analysis_stats, ranks, resampling, stats
 
 REPEATS, N = 2000, 100
 LOW, HIGH, BOOTSTRAP_LOW = 0.935, 0.965, 0.92
+HIGH_ERROR = 0.065
 
 
 def rng() -> np.random.Generator:
@@ -95,6 +96,37 @@ def test_clustered(binary: bool) -> None:
     assert LOW <= share([covers(stats.clustered_interval(row, clusters), 0.5) for row in rows]) <= HIGH
     naive = share([covers(stats.mean_interval(row), 0.5) for row in rows[:REPEATS]])
     assert naive < 0.92  # what the clusters are there to mend
+
+
+def test_a_difference_of_averages_over_tasks() -> None:
+    """Two tasks, one of three subjects that differ in size, right and wrong items on which both models lean alike."""
+    draw, hits, errors = rng(), [], []
+    truth = ((0.6 - 0.5) + (0.3 - 0.3 + 0.5 - 0.4 + 0.7 - 0.8) / 3) / 2
+    sizes = {"": (100, 0.6, 0.5), "a": (40, 0.3, 0.3), "b": (100, 0.5, 0.4), "c": (60, 0.7, 0.8)}
+    for _ in range(REPEATS):
+        groups = {}
+        for name, (n, p, q) in sizes.items():
+            hard = draw.random((2, n))
+            both = np.where(draw.random(n) < 0.5, hard[0], hard)
+            groups[name] = (both[0] < p).astype(float) - (both[1] < q)
+        whole = {"arc": {"": groups.pop("")}, "mmlu": groups}
+        hits.append(covers(ranks.macro_gap(whole, rng=draw, draws=1).difference, truth))
+        same = {task: {name: d * draw.choice([-1, 1], len(d)) for name, d in groups.items()}
+                for task, groups in whole.items()}  # fmt: skip
+        errors.append(ranks.macro_gap(same, rng=draw, draws=199).p <= 0.05)
+    assert LOW <= share(hits) <= HIGH
+    assert share(errors) <= HIGH_ERROR
+
+
+def test_a_difference_of_clustered_items() -> None:
+    draw, groups, each, errors = rng(), 50, 4, []
+    clusters = np.repeat(np.arange(groups), each).tolist()
+    shift = np.repeat(draw.normal(0, 0.15, (REPEATS, groups)), each, axis=1)
+    rows = 0.1 + shift + draw.normal(0, 0.2, (REPEATS, groups * each))
+    hits = [covers(ranks.clustered_gap(row, clusters, rng=draw, draws=1).difference, 0.1) for row in rows]
+    errors = [ranks.clustered_gap(row - 0.1, clusters, rng=draw, draws=199).p <= 0.05 for row in rows]
+    assert LOW <= share(hits) <= HIGH
+    assert share(errors) <= HIGH_ERROR
 
 
 @pytest.mark.parametrize("true_effects", [0, 3])

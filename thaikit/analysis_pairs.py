@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from thaikit import matched, published, stats
+from thaikit import matched, published, ranks, stats
 from thaikit.analysis import SEED, of
 from thaikit.analysis_stats import newcombe
 from thaikit.leaves import Leaf, read_leaf
@@ -109,14 +109,52 @@ def alike(a: Leaf, b: Leaf) -> bool:
 
 
 def item_lines(benchmark: str, a: Leaf, b: Leaf, *, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Two leaves compared on the items that both scored, each task or format for itself."""
+    """Two leaves compared on the items that both scored: their average where they share all of its tasks or formats,
+    then each for itself."""
+    both = {task: matched.shared(*scores, on_shared=True) for task, scores in item_scores(benchmark, a, b).items()}
+    both = {task: shared for task, shared in both.items() if shared.items}
+    groups = {task: subjects(a, task) if benchmark == "Thai-H6" else {} for task in both}
+    scale = 100.0 if benchmark == "Thai-H6" else 1.0
     lines = []
-    for task, (one, other) in item_scores(benchmark, a, b).items():
-        shared = matched.shared(one, other, on_shared=True)
-        if shared.items:
-            scale = 100.0 if benchmark == "Thai-H6" else 1.0
-            lines.append({"benchmark": benchmark, "task": task, **compared(shared, scale, rng)})
-    return lines
+    if set(both) == set(H6_TASKS if benchmark == "Thai-H6" else FORMATS):
+        lines.append({"task": "average", **averaged(both, groups, scale, rng)})
+    for task, shared in both.items():
+        found = averaged({task: shared}, groups, scale, rng) if groups[task] else compared(shared, scale, rng)
+        lines.append({"task": task, **found})
+    return [{"benchmark": benchmark, **line} for line in lines]
+
+
+def subjects(leaf: Leaf, task: str) -> dict[Any, str]:
+    """Item → subject of a task whose score is the unweighted mean over subjects (MMLU); {} for others."""
+    if f"{task}_micro" not in ((leaf.run.get("headline") or {}).get("thai_h6") or {}):
+        return {}
+    return {(row.id, row.question): str(row.subject) for row in leaf.rows(task).itertuples()}
+
+
+def averaged(both: dict[str, matched.Shared], groups: dict[str, dict[Any, str]], scale: float,
+             rng: np.random.Generator) -> dict[str, Any]:  # fmt: skip
+    """The paired difference of two unweighted means over tasks, in a task over its subjects (`ranks.macro_gap`)."""
+    sides: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for task, shared in both.items():
+        mine = sides.setdefault(task, {})
+        for item, one, other in zip(shared.items, shared.a, shared.b, strict=True):
+            mine.setdefault(groups[task].get(item, ""), []).append((one, other))
+    gap = ranks.macro_gap({task: {name: [x - y for x, y in pairs] for name, pairs in mine.items()}
+                           for task, mine in sides.items()}, rng=rng)  # fmt: skip
+    level = np.mean([np.mean([np.mean(pairs, axis=0) for pairs in mine.values()], axis=0) for mine in sides.values()],
+                    axis=0)  # fmt: skip
+    one, left = gap.difference, [sum(getattr(s, key) for s in both.values()) for key in ("only_a", "only_b")]
+    up = thaicli_summary.SHIFT if scale == 1 else 0.0
+    return {
+        "a": scale * float(level[0]) - up, "b": scale * float(level[1]) - up, "value": scale * one.value,
+        "low": scale * one.low, "high": scale * one.high, "n": one.n, "method": f"{one.method}, {gap.test}",
+        "p": gap.p, "note": left_out(*left),
+    }  # fmt: skip
+
+
+def left_out(first: int, second: int) -> str:
+    """How many items only one of two leaves scored; "" for none."""
+    return f"{first} items only in the first, {second} only in the second" if first or second else ""
 
 
 def item_scores(benchmark: str, a: Leaf, b: Leaf) -> dict[str, tuple[dict[Any, float], dict[Any, float]]]:
@@ -144,12 +182,11 @@ def compared(shared: matched.Shared, scale: float, rng: np.random.Generator) -> 
     found = stats.paired(shared.a, shared.b, rng=rng)
     up = thaicli_summary.SHIFT if scale == 1 else 0.0
     one = found.difference
-    note = "" if shared.same else f"{shared.only_a} items only in the first, {shared.only_b} only in the second"
     return {
         "a": scale * float(np.mean(shared.a)) - up, "b": scale * float(np.mean(shared.b)) - up,
         "value": scale * one.value,
         "low": scale * one.low, "high": scale * one.high, "n": one.n, "method": f"{one.method}, {found.test}",
-        "p": found.p, "note": note,
+        "p": found.p, "note": left_out(shared.only_a, shared.only_b),
     }  # fmt: skip
 
 

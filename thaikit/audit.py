@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pandas as pd
 
-from thaikit import ThaikitError, published
+from thaikit import ThaikitError, counts, published
 from thaikit.analysis_stats import newcombe
 from thaikit.published import Book, Cell
 from thaikit.stats import Estimate
@@ -22,6 +23,9 @@ HOLDS, FAILS, UNTOLD = "holds", "does not hold", "cannot be told"
 COLUMNS = ("id", "paper", "section", "statement", "evidence", "test", "value", "interval", "verdict")
 LISTED = 6  # a claim on more numbers tells its evidence by rows and columns
 SEED = 1234  # of bootstrap intervals
+# The tables that measure; what stands in the others is stated.
+RESULTS = ("thaicli.4", "thaicli.5", "wangchan.2", "wangchan.3", "wangchan.4", "wangchan.5")
+ANSWERS = {"wangchan.3": "questions for each model", "wangchan.5": "questions for each judged model"}  # behind a count
 
 
 class NotTold(Exception):
@@ -104,16 +108,26 @@ class View:
             raise NotTold(f"the size of {row} is not known")
         return float(known)
 
+    def sizes(self, task: str) -> list[int]:
+        """The numbers of items, up to Table 1's, over which all printed accuracies of a task are whole counts."""
+        listed = int(self("thaicli.1", published.TABLE_1[task], "samples"))
+        printed = [self.text("thaicli.4", model, task) for model in self.column("thaicli.4", task)]
+        return counts.sizes(printed, range(max(1, 3 * listed // 4), listed + 1))
+
     def count(self, table: str, row: str, column: str) -> tuple[int, int]:
-        """(k, n) behind a percentage or a count of answers."""
+        """(k, n) behind a percentage or a count of answers; NotTold where an accuracy's n is not one size only."""
         value = self(table, row, column)
         cell = Cell(table, row, column)
         if cell in self.book.items:
             n = self.book.items[cell]
-        elif table == "thaicli.4":
-            n = int(published.h6_sizes().set_index("task").loc[column, "scored"])
+        elif table in ANSWERS:
+            n = int(self("wangchan.text", ANSWERS[table], "value"))
+            return max(0, min(n, round(value))), n
         else:
-            n = published.JUDGED
+            found = self.sizes(column)
+            if len(found) != 1:
+                raise NotTold(f"the accuracies of {column} are whole counts over {len(found)} sizes, not over one")
+            n = found[0]
         return max(0, min(n, round(value * n / 100))), n
 
 
@@ -123,7 +137,7 @@ Check = Callable[[View], Finding]
 @dataclass(frozen=True)
 class Claim:
     """A statement: where it stands, a few words of it, how it is tested, and the numbers that it rests on. `generic`
-    claims name no model and can be put to other results."""
+    claims name no model and can be put to any other results."""
 
     id: str
     paper: str
@@ -207,8 +221,33 @@ def audit(claims: Iterable[Claim], book: Book) -> pd.DataFrame:
 
 
 def rerun(claims: Iterable[Claim], own: Book) -> pd.DataFrame:
-    """The generic claims put to other results than the papers', in the same columns."""
-    return audit((replace(claim, paper="these results") for claim in claims if claim.generic), own)
+    """Every claim put to other results than the papers', in the same columns. One that names models can be told where
+    the results hold each number on which it rests; what the papers state without measuring it stays as stated."""
+    stated = {cell: text for cell, text in published.book().printed.items() if cell.table not in RESULTS}
+    full = replace(own, printed={**stated, **own.printed})
+    return audit((put(claim, full) for claim in claims), full)
+
+
+def put(claim: Claim, own: Book) -> Claim:
+    """A claim as it is put to other results: not told, with the reason, where it names what they lack."""
+    why = "" if claim.generic else lacking(claim, own)
+    return replace(claim, paper="these results", check=partial(untold, why=why) if why else claim.check)
+
+
+def lacking(claim: Claim, own: Book) -> str:
+    """Why a claim that names models cannot be put to other results; "" where it can."""
+    wanted = [cell for cell in cells(claim, published.book()) if cell.table in RESULTS]
+    there = set(cells(claim, own))
+    gone = [cell for cell in wanted if cell not in there]
+    if not wanted:
+        return "it rests on what the paper says of itself, not on results"
+    more = f" and {len(gone) - 1} more of its numbers" if len(gone) > 1 else ""
+    return f"no result for {gone[0].row}, {gone[0].column}{more}" if gone else ""
+
+
+def untold(_: View, *, why: str) -> Finding:
+    """The check of a claim that cannot be told."""
+    raise NotTold(why)
 
 
 def told(holds: bool) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from thaikit import audit, audit_cli, audit_groups, audit_h6, audit_judge, audit_mrc
 from thaikit.audit import Claim
-from thaikit.published import Book, Cell, book, h6_sizes
+from thaikit.published import Book, Cell, book, h6_sizes, models
 
 CLAIMS: tuple[Claim, ...] = (
     *audit_h6.CLAIMS, *audit_cli.CLAIMS, *audit_groups.CLAIMS, *audit_mrc.CLAIMS, *audit_judge.CLAIMS,
@@ -23,7 +23,8 @@ def published_audit() -> pd.DataFrame:
 
 
 def own_audit(results: pd.DataFrame) -> pd.DataFrame:
-    """The general claims put to results in the form of `analysis.own_results`, in the same columns."""
+    """All claims put to results in the form of `own.own_results`, in the same columns: those that name models where
+    the results hold these, under their parameter file's name or the paper's own."""
     if results.empty:
         return pd.DataFrame(columns=list(audit.COLUMNS))
     return audit.rerun(CLAIMS, own_book(results))
@@ -33,14 +34,20 @@ def own_book(results: pd.DataFrame) -> Book:
     """Own results (benchmark, model, task, value, n, and facts) at the places where the papers print theirs."""
     kept = results[results["benchmark"].isin(list(TABLES)) & results["value"].notna()]
     lines = [(place(line), line) for line in kept.to_dict("records")]
-    facts = {line["model"]: {key: line[key] for key in ("parameters", "access", "region")} for _, line in lines}
+    facts = {cell.row: {key: line[key] for key in ("parameters", "access", "region")} for cell, line in lines}
     return Book({cell: f"{line['value']:.9f}" for cell, line in lines}, facts, items_of(lines))
 
 
 def place(line: Mapping[str, Any]) -> Cell:
     """Where a paper prints such a number. Words an answer stand in Table 3, whoever scored the answers."""
     table = "wangchan.3" if line["task"] == "tokens" and line["benchmark"] == "MRC F1" else TABLES[line["benchmark"]]
-    return Cell(table, str(line["model"]), str(line["task"]))
+    return Cell(table, row_of(table, str(line["model"])), str(line["task"]))
+
+
+def row_of(table: str, model: str) -> str:
+    """What a table of the papers calls the model of a parameter file; a model that it lacks keeps its name."""
+    named = models().query("params_file == @model")["model"]
+    return next((row for row in book().rows(table) if row in set(named)), model)
 
 
 def items_of(lines: Iterable[tuple[Cell, Mapping[str, object]]]) -> dict[Cell, int]:

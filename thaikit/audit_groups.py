@@ -9,7 +9,7 @@ import numpy as np
 from thaikit.analysis_stats import correlation, slope, smallest_shown, split_test
 from thaikit.audit import FAILS, HOLDS, SEED, UNTOLD, Claim, Finding, NotTold, View, in_order, pick, told
 from thaikit.audit_cli import CLAUDE, GEMINI, GPT4O, T5
-from thaikit.audit_h6 import LARGE, LLAMA70, PAPER, QWEN, SEALLM, T4, TYPHOON
+from thaikit.audit_h6 import LARGE, LLAMA70, PAPER, QWEN, SEALLM, T4, TYPHOON, large
 
 LOWEST, HIGHEST = 1.0, 10.0  # of the judge's scale, Figure 5
 
@@ -75,8 +75,8 @@ def specialised_good(view: View) -> Finding:
 
 def bigger(view: View) -> Finding:
     """SeaLLMs above every open model of ten times its size or so."""
-    scores = view.column(T5, "average", access="open")
-    big = [model for model in scores if view.size(model) >= LARGE]
+    scores, line = view.column(T5, "average", access="open"), large(view)
+    big = [model for model in scores if view.size(model) > line]
     return in_order([(scores[SEALLM], scores[model]) for model in big])
 
 
@@ -137,8 +137,8 @@ AVERAGE, OPEN_AVERAGE = pick(T5, "average"), pick(T5, "average", rows=("open",))
 H6_AVERAGE = pick(T4, "average")
 CLAIMS: tuple[Claim, ...] = (
     C("cli-15", section="5.3", statement="SeaLLMs 7B is even higher than models with much bigger sizes",
-      test="its average above every open model from 70 billion parameters up",
-      picks=(pick(T5, "average", rows=[SEALLM, LLAMA70, QWEN, TYPHOON]),), check=bigger),
+      test="its average above every open model that exceeds the size stated",
+      picks=(pick(T5, "average", rows=[SEALLM, LLAMA70, QWEN, TYPHOON]), LARGE), check=bigger),
     C("cli-16", section="5.3", statement="ThaiCLI demonstrates the importance of language specialization",
       test="open specialised against other open models, all ways to deal the averages to the two groups",
       picks=(OPEN_AVERAGE,), check=lambda view: grouped(*(list(side.values()) for side in regional(view))),

@@ -7,13 +7,13 @@ from functools import partial
 from thaikit import counts
 from thaikit.analysis_stats import newcombe
 from thaikit.audit import FAILS, Claim, Finding, View, difference, in_order, more, names, pick, told
-from thaikit.audit_mrc import LION, NEWCOMBE, PAPER, SEALLM, T3, T5, over_others, under_others
+from thaikit.audit_mrc import LION, NEWCOMBE, OF_GPT4, PAPER, SEALLM, T3, T5, over_others, under_others
 from thaikit.published import HUMAN_TO_JUDGED, QUESTIONS
 
 T4 = "wangchan.4"
 GPT4, GPT35 = "GPT-4", "GPT-3.5"
 OTG7, OTG13, POLYLM, TYPHOON = "OpenThaiGPT 7B", "OpenThaiGPT 13B", "PolyLM-Chat 13B", "Typhoon-instruct-0130"
-ANSWERS = 300  # judged by people, section 3.2
+ANSWERS = pick("wangchan.text", rows=["answers judged by people"])  # section 3.2
 
 
 def human_counts(view: View) -> dict[str, int]:
@@ -52,14 +52,14 @@ def most_aligned(view: View, *, heads: tuple[str, ...]) -> Finding:
 
 def more_often_right(view: View) -> Finding:
     """Verdicts equal to people's, of 1,200: GPT-4 against the next assessor."""
-    same = {}
+    same, answers = {}, int(view(ANSWERS.table, ANSWERS.rows[0], "value"))
+    n = answers * len(QUESTIONS)
     for assessor in view.column(T4, "q1 f1"):
         try:
             cells = recovered(view, assessor).values()
         except ValueError:
             return no_counts(assessor)
-        same[assessor] = sum(ANSWERS - (human + judge - 2 * both) for human, judge, both in cells)
-    n = ANSWERS * len(QUESTIONS)
+        same[assessor] = max(0, sum(answers - (human + judge - 2 * both) for human, judge, both in cells))
     other = max((a for a in same if a != GPT4), key=lambda a: same[a])
     return difference(newcombe(same[GPT4], n, same[other], n), unit=f"points of agreement over {other}")
 
@@ -166,7 +166,7 @@ CLAIMS: tuple[Claim, ...] = (
       test="its overall F1 above both others'", picks=(OVERALL,), check=partial(most_aligned, heads=("overall",))),
     C("judge-02", statement="GPT-4 is the most aligned with human evaluation (verdicts alike)",
       test="verdicts equal to people's, from recovered counts; Newcombe's interval, 1,200 verdicts each",
-      picks=(pick(T4, *PRF), HUMAN), check=more_often_right),
+      picks=(pick(T4, *PRF), HUMAN, ANSWERS), check=more_often_right),
     C("judge-03", statement="GPT-4 is the most aligned with human evaluation (each question)",
       test="its F1 above both others' on each of the four questions",
       picks=(pick(T4, *(f"{q} f1" for q in QUESTIONS)),), check=partial(most_aligned, heads=QUESTIONS)),
@@ -179,10 +179,10 @@ CLAIMS: tuple[Claim, ...] = (
       test="P, R and F1 of the pooled counts of each assessor against the printed ones",
       picks=(pick(T4), HUMAN), check=pooled),
     C("judge-07", statement="SeaLLM is the best of the three in Q1 (GPT-4)",
-      test=f"above both others; {NEWCOMBE}", picks=(pick(T5, "q1", rows=THREE),),
+      test=f"above both others; {NEWCOMBE}", picks=(pick(T5, "q1", rows=THREE), OF_GPT4),
       check=partial(over_others, table=T5, model=SEALLM, others=(OTG7, LION), column="q1")),
     C("judge-08", statement="SeaLLM is the best of the three in Q2 (GPT-4)",
-      test=f"above both others; {NEWCOMBE}", picks=(pick(T5, "q2", rows=THREE),),
+      test=f"above both others; {NEWCOMBE}", picks=(pick(T5, "q2", rows=THREE), OF_GPT4),
       check=partial(over_others, table=T5, model=SEALLM, others=(OTG7, LION), column="q2")),
     C("judge-09", statement="for Q3 and Q4, the results conform with the human evaluation",
       test="the same order of the three models by people and by GPT-4 on both questions",
@@ -194,25 +194,25 @@ CLAIMS: tuple[Claim, ...] = (
     C("judge-11", statement="WangchanLion obtained lower Q3 and Q4 counts than the other two",
       test="the four pairs of counts of Table 5", picks=(pick(T5, "q3", "q4", rows=THREE),), check=lower_counts),
     C("judge-12", statement="WangchanLion has a lower risk of irrelevant information",
-      test=f"Q3 by GPT-4 below both others'; {NEWCOMBE}", picks=(pick(T5, "q3", rows=THREE),),
+      test=f"Q3 by GPT-4 below both others'; {NEWCOMBE}", picks=(pick(T5, "q3", rows=THREE), OF_GPT4),
       check=partial(under_others, table=T5, model=LION, others=(OTG7, SEALLM), column="q3")),
     C("judge-13", statement="WangchanLion has a lower risk of out-of-context information",
-      test=f"Q4 by GPT-4 below both others'; {NEWCOMBE}", picks=(pick(T5, "q4", rows=THREE),),
+      test=f"Q4 by GPT-4 below both others'; {NEWCOMBE}", picks=(pick(T5, "q4", rows=THREE), OF_GPT4),
       check=partial(under_others, table=T5, model=LION, others=(OTG7, SEALLM), column="q4")),
     C("judge-14", statement="the table also includes LLaMA 7B and LLaMA 13B",
       test="row names of Table 5 that hold LLaMA", picks=(names(T5),), check=llama_rows),
     C("judge-15", statement="the assessment comprised seven models",
       test="rows of Table 5", picks=(names(T5), pick("wangchan.text", rows=COST[:1])), check=seven_models),
     C("judge-16", statement="OpenThaiGPT 13B shows a slight improvement over 7B (Q1)",
-      test=f"Q1 above; {NEWCOMBE}", picks=(pick(T5, "q1", rows=[OTG13, OTG7]),),
+      test=f"Q1 above; {NEWCOMBE}", picks=(pick(T5, "q1", rows=[OTG13, OTG7]), OF_GPT4),
       check=lambda view: more(view, T5, "q1", OTG13, OTG7)),
     C("judge-17", statement="OpenThaiGPT 13B shows a slight improvement over 7B (all questions)",
       test="Q1 and Q2 above, Q3 and Q4 below", picks=(pick(T5, *QUESTIONS, rows=[OTG13, OTG7]),), check=improvement),
     C("judge-18", statement="Typhoon-instruct-0130 is the best performer regarding Q1",
-      test=f"above each of the five others; {NEWCOMBE}", picks=(pick(T5, "q1"),),
+      test=f"above each of the five others; {NEWCOMBE}", picks=(pick(T5, "q1"), OF_GPT4),
       check=partial(over_others, table=T5, model=TYPHOON, others=(*THREE, OTG13, POLYLM), column="q1")),
     C("judge-19", statement="SeaLLM V2 is second regarding Q1",
-      test=f"above all but the best; {NEWCOMBE}", picks=(pick(T5, "q1", rows=[*THREE, OTG13, POLYLM]),),
+      test=f"above all but the best; {NEWCOMBE}", picks=(pick(T5, "q1", rows=[*THREE, OTG13, POLYLM]), OF_GPT4),
       check=partial(over_others, table=T5, model=SEALLM, others=(OTG7, LION, OTG13, POLYLM), column="q1")),
     C("judge-20", statement="Typhoon has a high score in irrelevancy (Q3)",
       test="among the upper half of Table 5", picks=(pick(T5, "q3"),),
