@@ -33,7 +33,7 @@ from thaikit import (
     stats,
     table_text,
 )
-from thaikit.records import Run
+from thaikit.records import Leaf, Run
 from thaikit.tasks import thaicli_summary
 
 HOSTILE = "<script>$x_1$ น้ำที่ปู่"
@@ -201,6 +201,7 @@ def told_of(leaf: Path, *, ranked: bool = True, **facts: Any) -> None:
     record = json.loads(path.read_text(encoding="utf-8"))
     record["model"] |= facts
     record["params"] |= {"tasks": "release" if ranked else "thai-h6-samples"}
+    record["data_place"] = "release" if ranked else "samples:thai_h6"
     path.write_text(json.dumps(record), encoding="utf-8")
 
 
@@ -247,6 +248,19 @@ def test_own_models_join_the_published_ones_marked_apart(suite: Path) -> None:
     assert by_rows.loc["published", "n"] == 6 and by_rows.loc["published and own", "n"] == 8  # none that rehearses
     published_alone = analysis.size_slopes(analysis.results())
     pd.testing.assert_frame_equal(slopes[slopes["rows"] == "published"], published_alone)
+
+
+def test_published_rows_are_not_told_again_as_own(suite: Path) -> None:
+    """Own rows of ThaiCLI alone say nothing of Thai-H6; own answers to the sample passages are never ranked."""
+    frame = analysis.results(str(suite))
+    cli_only = frame[(frame["source"] == "published") | (frame["benchmark"] == "ThaiCLI")]
+    slopes = analysis.size_slopes(cli_only).query("rows == 'published and own'")
+    assert list(slopes["benchmark"]) == ["ThaiCLI"] and list(slopes["n"]) == [8]
+    assert set(analysis.leave_one_out(cli_only).query("rows != 'published'")["benchmark"]) == {"ThaiCLI"}
+    answers = [{"model": "m", "tasks": "t", "shots": 0, "place": "samples:mrc"}]
+    for run, ranked in (({"answers": answers}, False), ({"answers": [answers[0] | {"place": "data/xquad"}]}, True),
+                        ({"data_place": "samples:thai_h6"}, False), ({}, True)):  # fmt: skip
+        assert own.is_ranked(Leaf(suite, {"params": {"model": "m"}, **run})) is ranked
 
 
 def test_gsm8k_mmlu_and_arc_gain_most() -> None:

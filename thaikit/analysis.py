@@ -76,35 +76,39 @@ def sized(frame: pd.DataFrame, benchmark: str, task: str) -> pd.DataFrame:
     return kept[kept["parameters"].notna() & kept["value"].notna()]
 
 
+def sized_sets(frame: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+    """For each of `sets` and `series`, which it is and its rows of known size; where no own row is among them, the
+    published ones are not told again as "published and own"."""
+    for name, kept in sets(frame):
+        for benchmark, task in series():
+            rows = sized(kept, benchmark, task)
+            if name == "published" or (rows["source"] == "own").any():
+                yield {"rows": name, "benchmark": benchmark, "task": task}, rows
+
+
 def size_slopes(frame: pd.DataFrame) -> pd.DataFrame:
     """Points a ten-fold of parameters: rows, benchmark, task, value, low, high, n (models), method, the lowest and
     highest slope with one model left out, intercept, and the slope's place among the six tasks (1 gains most)."""
     lines = []
-    for name, kept in sets(frame):
-        for benchmark, task in series():
-            rows = sized(kept, benchmark, task)
-            found = slope(rows["parameters"], rows["value"])
-            ends = {"lowest": min(found.without, default=math.nan), "highest": max(found.without, default=math.nan)}
-            lines.append({"rows": name, "benchmark": benchmark, "task": task, **found.estimate.as_dict(), **ends,
-                          "intercept": found.intercept})  # fmt: skip
+    for told, rows in sized_sets(frame):
+        found = slope(rows["parameters"], rows["value"])
+        ends = {"lowest": min(found.without, default=math.nan), "highest": max(found.without, default=math.nan)}
+        lines.append({**told, **found.estimate.as_dict(), **ends, "intercept": found.intercept})
     made = pd.DataFrame(lines)
     for name in made["rows"].unique():
         six = (made["rows"] == name) & (made["benchmark"] == "Thai-H6") & (made["task"] != "average")
-        made.loc[six, "place"] = ranks(made.loc[six, "value"])
+        if six.sum() == len(H6_TASKS):
+            made.loc[six, "place"] = ranks(made.loc[six, "value"])
     return made
 
 
 def leave_one_out(frame: pd.DataFrame) -> pd.DataFrame:
     """The slopes without each model in turn: rows, left_out, benchmark, task, value, change (from the slope of all)."""
     lines = []
-    for name, kept in sets(frame):
-        for benchmark, task in series():
-            rows = sized(kept, benchmark, task)
-            found: Slope = slope(rows["parameters"], rows["value"])
-            for model, value in zip(rows["model"], found.without, strict=False):
-                change = value - found.estimate.value
-                lines.append({"rows": name, "left_out": model, "benchmark": benchmark, "task": task, "value": value,
-                              "change": change})  # fmt: skip
+    for told, rows in sized_sets(frame):
+        found: Slope = slope(rows["parameters"], rows["value"])
+        for model, value in zip(rows["model"], found.without, strict=False):
+            lines.append({**told, "left_out": model, "value": value, "change": value - found.estimate.value})
     return pd.DataFrame(lines, columns=["rows", "left_out", "benchmark", "task", "value", "change"])
 
 

@@ -67,7 +67,10 @@ def is_ranked(leaf: Leaf) -> bool:
     given = leaf.run.get("params", {})
     described = [leaf.run.get(key) or {} for key in ("model", "judge_model")] + [entry_of(leaf_model(leaf))]
     part = given.get("limit") or leaf.run.get("unanswered")
+    answers = leaf.run.get("answers")
+    places = [one.get("place") for one in answers if isinstance(one, Mapping)] if isinstance(answers, list) else []
     samples = "samples" in f"{given.get('tasks', '')} {given.get('data', '')}"
+    samples |= any(str(place).startswith("samples:") for place in (leaf.run.get("data_place"), *places))
     shown_only = leaf.run.get("ranked", True) is False  # an import whose items may not be Thai
     return not (any(one.get("rehearsal") for one in described) or part or samples or shown_only)
 
