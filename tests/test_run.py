@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def test_answers_may_be_a_leaf_that_the_suite_has_still_to_write(tmp_path: Path)
     leaves = plan(suite_of(*asked, judge), outputs=tmp_path)
     before = leaves[-1].digest()
     assert [leaf.state().state for leaf in leaves] == ["missing"] * 3
-    assert all(waits_for(leaves[-1], other) for other in leaves[:2])
+    assert [waits_for(leaves[-1], other) for other in leaves[:2]] == [False, True]
     short.mkdir(parents=True)
     (short / "run.json").write_text("{}")
     assert leaves[-1].digest() != before
@@ -303,8 +304,17 @@ def test_a_leaf_waits_for_what_it_may_read_and_for_nothing_else() -> None:
     assert waits["thaicli_answer/a"] == waits["thai_h6/a"] == set()
     assert waits["thaicli_judge/a--j"] == {"thaicli_answer/a"}
     assert waits["report"] == set(found) - {"report"}
-    named = leaves_of([*JUDGED[:2], {**JUDGED[2], "params": {"answers": "somewhere"}}])
-    assert sum(waits_for(named[-1], other) for other in named) == 4  # it may be any leaf's folder
+    for key, place, awaited in (
+        ("answers", "somewhere", set()),
+        ("answers", str(root() / "thaicli_answer" / "b"), {"thaicli_answer/b"}),
+        ("answers", "thaicli_answer/b/rows/answers.jsonl", {"thaicli_answer/b"}),
+        ("against", ["thai_h6/b"], {"thai_h6/b", "thaicli_answer/a"}),
+        ("judgements", "thai_h6/b", {"thai_h6/b", "thaicli_answer/a"}),
+    ):
+        named = leaves_of([*JUDGED[:2], {**JUDGED[2], "params": {key: place}}])
+        named = [replace(leaf, folder=root() / leaf.folder) for leaf in named]
+        judge = next(leaf for leaf in named if leaf.name == "thaicli_judge/a--j")
+        assert {other.name for other in named if waits_for(judge, other)} == awaited
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])

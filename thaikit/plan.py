@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError, inputs
-from thaikit.params import Stage, Suite, TaskSet, changed, check_notebook_params, load, nearest, shown
+from thaikit.params import Stage, Suite, TaskSet, changed, check_notebook_params, expand, load, nearest, shown
 from thaikit.records import State, input_hash, root, state_of
 from thaikit.shapes import task_shape
 
@@ -109,12 +109,18 @@ def stage_leaves(stage: Stage, base: Path, order: int) -> Iterator[Leafplan]:
 
 def waits_for(leaf: Leafplan, other: Leafplan) -> bool:
     """Whether a leaf may read what another one of its suite writes: of an earlier stage, a judge the answers of its own
-    model, other stages all there is."""
+    model or the leaves that it names, other stages all there is."""
     if other.order >= leaf.order or leaf.stage in ALONE:
         return False
     given = {**leaf.defaults, **leaf.params}
-    if leaf.stage not in inputs.ANSWERS or given.get("answers") or given.get("against"):
+    if leaf.stage not in inputs.ANSWERS:
         return True
+    named = [given.get("answers"), given.get("judgements"), *(given.get("against") or ())]
+    paths = [expand(str(place), base=root()).resolve() for place in named if place]
+    if any(path.is_relative_to(other.folder) for path in paths):
+        return True
+    if given.get("answers"):
+        return False
     made_by, keys = inputs.ANSWERS[leaf.stage]
     theirs = {**other.defaults, **other.params}
     return other.stage == made_by and all(not given.get(key) or given[key] == theirs.get(key) for key in keys)
