@@ -258,6 +258,16 @@ def test_faults_are_one_sentence(tmp_path: Path, choice: dict[str, Any], sentenc
         bench(tmp_path, lambda *_: "", **choice)
 
 
+def test_answers_of_a_leaf_that_was_not_closed_are_one_sentence(tmp_path: Path) -> None:
+    suite = tmp_path / "s"
+    given = {"judge": "replay-thaicli-judge", "tasks": "thaicli-samples", "suite": str(suite)}
+    given |= {"answers": str(suite / "thaicli_answer" / "m")}
+    assert inputs.inputs_of("judge_bench", given), "an earlier stage may write it"
+    run = Run.open("judge_bench", params=given, out_dir=str(suite / "judge_bench" / "x"))
+    with pytest.raises(ThaikitError, match="neither a file nor a closed leaf"):
+        judge_bench.load(run, judge=given["judge"], tasks=given["tasks"], answers=given["answers"])
+
+
 # ----------------------------------------------------------------------------------------------------------- drift
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from thaikit import ThaikitError, bench_card, chat, panels, records, shifts
-from thaikit.inputs import ENGLISH
+from thaikit.inputs import ENGLISH, answers_path
 from thaikit.judge import Case, Judge, judge_all
 from thaikit.panels import PanelEntry
 from thaikit.params import expand
@@ -162,7 +162,8 @@ def load(
         Base(item, side, getattr(item, side), english.get((item.id, side), "")) for side in bases for item in some.items
     ]
     if answers:
-        found += model_bases(expand(answers, base=records.root()), everything, {item.id for item in some.items})
+        there = answers_path("judge_bench", {"answers": answers}) or Path(answers)
+        found += model_bases(there, everything, {item.id for item in some.items})
     if not any(base.text.strip() for base in found):
         raise ThaikitError(f"answers {answers}: none of the answers to the {len(some.items)} items can be changed")
     chosen = panels.read(panel) if panel else None
