@@ -37,7 +37,10 @@ def drawable(text: object) -> str:
 @cache
 def glyphs(families: tuple[str, ...]) -> frozenset[int]:
     """The code points that the fonts of these families can draw."""
-    fonts = [font_manager.get_font(font_manager.findfont(family)) for family in families]
+    fonts = [
+        font_manager.get_font(font_manager.findfont(font_manager.FontProperties(family=[family])))
+        for family in families
+    ]
     return frozenset(code for font in fonts for code in font.get_charmap())
 
 

@@ -112,7 +112,8 @@ def decoder(model: Any) -> Any:
     """The stack below the LM head; adapters are looked through."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     found = inner.get_decoder() if hasattr(inner, "get_decoder") else None
-    return inner.base_model if found is None else found
+    found = inner.base_model if found is None else found
+    return getattr(inner, "model", inner) if found is inner else found  # Llama 4 names its stack by another name
 
 
 def text_config(model: Any) -> Any:
@@ -125,7 +126,7 @@ def logits(model: Any, hidden: torch.Tensor) -> torch.Tensor:
     head = model.get_output_embeddings()
     out = head(hidden.to(head.weight.device)).float()
     config = text_config(model)
-    cap = getattr(config, "final_logit_softcapping", None)
+    cap = getattr(config, "final_logit_softcapping", None) or getattr(config, "logits_soft_cap", None)
     out = out * (getattr(config, "logit_scale", None) or 1.0) / (getattr(config, "logits_scaling", None) or 1.0)
     return torch.tanh(out / cap) * cap if cap else out
 

@@ -18,6 +18,7 @@ from thaikit.trie import MIN_PREFIX, Drop, Segment, Want, feeds, plan
 
 WINDOW = 8192  # requests planned at once; a prefix shared by all is run again in each window
 SMALLEST_PACK = 64
+ATTENTION = {"full_attention", "sliding_attention", "attention"}  # layers that masks and positions decide
 # How models fail that the kernels do not fit.
 REFUSALS = (TypeError, ValueError, RuntimeError, AttributeError, IndexError, KeyError, NotImplementedError)
 
@@ -163,6 +164,9 @@ def unfit(model: Any) -> str:
     ids = draw.integers(3, min(config.vocab_size, 30_000), size=trunk + 24).tolist()
     stem, a, b, c = ids[:trunk], ids[trunk : trunk + 8], ids[trunk + 8 : trunk + 16], ids[trunk + 16 :]
     requests = [(stem, a), ([*stem, *a], b), ([*stem, *c], a), ([*stem, *c], b), (stem[:20], c)]
+    others = layer_names(config) - ATTENTION
+    if others:
+        return f"layers of another kind: {', '.join(sorted(others))}"
     try:
         if deaf(model, ids[:64]):
             return "position ids change nothing: it has positions of its own"
@@ -172,6 +176,12 @@ def unfit(model: Any) -> str:
     plain = dict(score_plain(model, requests, batch_size=1))
     worst = max(float(np.abs(packed[i].logprobs - plain[i].logprobs).max()) for i in plain)
     return too_far(model, worst, where="on a small tree")
+
+
+def layer_names(config: Any) -> set[str]:
+    """The kinds of layers that a config names, under any of the keys in use; none where all are alike."""
+    keys = ("layer_types", "layers_block_type", "block_types")
+    return {str(name) for key in keys for name in getattr(config, key, None) or ()}
 
 
 @torch.inference_mode()
