@@ -148,8 +148,12 @@ def sentences(rows: Rows) -> list[str]:
     told = []
     found = headline(rows)
     if not found["ok"]:
-        told.append(f"No item has a score: none of the {len(rows)} has a judge's reply with a verdict.")
-    for name in ("average", *FORMATS):
+        zero = sum(row["outcome"] in ZERO for row in rows)
+        told.append(
+            f"No item has a score: none of the {len(rows)} has a judge's reply with a verdict. The paper's rule counts "
+            f"{zero} of them as zero, and there is no mean over items that have a score."
+        )
+    for name in ("average", *FORMATS) if found["ok"] else ():
         paper, ok = found[name]["value"], found[f"{name}_ok"]["value"]
         if abs(paper - ok) > WORTH_TELLING or math.isnan(ok) > math.isnan(paper):
             zero = sum(row["outcome"] in ZERO for row in (rows if name == "average" else of(rows, name)))
