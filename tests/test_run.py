@@ -532,6 +532,17 @@ def test_one_failed_leaf_makes_the_exit_status_one(monkeypatch: pytest.MonkeyPat
     assert main(["leaf", str(suite), "toy/b", *common]) == 0
 
 
+def test_a_torn_record_fails_its_own_leaf_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    notebook = write_notebook(tmp_path / "10_toy.ipynb", PARAMETERS)
+    leaves = plan(suite_of({"notebook": str(notebook), "each": {"how": ["a", "b"]}}), outputs=tmp_path)
+    leaves[0].folder.mkdir(parents=True)
+    (leaves[0].folder / "run.json").write_text("")
+    monkeypatch.setattr(run, "run_process", lambda *_: "not run here")
+    first, second = run.run(leaves)
+    assert first.state == "failed" and "not JSON" in first.told and "delete the leaf" in first.told
+    assert second.told.endswith("not run here")
+
+
 def test_a_users_fault_is_one_line_and_status_two(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["run", "demmo"]) == 2
     assert "did you mean 'demo'?" in capsys.readouterr().err

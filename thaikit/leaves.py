@@ -36,11 +36,17 @@ class Leaf:
 
 
 def read_leaf(path: Path | str) -> Leaf:
-    """A closed leaf; ThaikitError where run.json is missing, which means that it is not done."""
+    """A closed leaf; ThaikitError where run.json is missing, which means that it is not done, or cannot be read."""
     folder = Path(path)
     if not (folder / "run.json").exists():
         raise ThaikitError(f"{folder}: no run.json, so this leaf is not done; run its notebook again to resume it")
-    return Leaf(folder, json.loads((folder / "run.json").read_text(encoding="utf-8")))
+    try:
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ThaikitError(
+            f"{folder / 'run.json'}: not JSON ({error}), as a power cut may leave it; delete the leaf and run again"
+        ) from error
+    return Leaf(folder, record)
 
 
 def leaves(suite_dir: Path | str, *, stage: str = "") -> list[Leaf]:
