@@ -43,8 +43,13 @@ def surely_fits(task: Task, model: Any) -> bool:
     most = 0
     for index, item in enumerate(task.items):
         shots = task.shots(index)
-        for choice in range(1 if task.generates else len(item.continuations)):
-            tail = "" if task.generates else item.continuations[choice]
-            text = context(item, shots, delimiter=task.spec.delimiter, choice=choice) + tail
-            most = max(most, len(text.encode("utf-8", "surrogatepass")))
+        for choice in range(len(item.queries)):  # one for all choices, but in Winogrande
+            tails = item.continuations if len(item.queries) == 1 else item.continuations[choice : choice + 1]
+            text = context(item, shots, delimiter=task.spec.delimiter, choice=choice)
+            most = max(most, size(text) + max(map(size, () if task.generates else tails), default=0))
     return most * (2 if task.in_turns(model) else 1) <= room
+
+
+def size(text: str) -> int:
+    """UTF-8 bytes."""
+    return len(text.encode("utf-8", "surrogatepass"))
