@@ -204,8 +204,10 @@ def test_states_of_leaves_on_disk(tmp_path: Path) -> None:
     assert state_of(suite / "toy" / "a", digest="other").state == "stale"
     assert state_of(suite / "toy" / "a", digest=closed.record["input_hash"]).state == "closed"
     assert state_of(suite / "toy" / "b").state == "missing"
-    with pytest.raises(ThaikitError, match="no run.json, so this leaf is not done"):
+    with pytest.raises(ThaikitError, match="toy/b: no such folder; name a leaf"):
         read_leaf(suite / "toy" / "b")
+    with pytest.raises(ThaikitError, match="no run.json, so this leaf is not done"):
+        read_leaf(suite / "toy" / "v1.5x")
 
 
 def test_a_leaf_without_a_name_goes_to_scratch_of_the_kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,6 +225,12 @@ def test_a_mark_that_comes_while_a_leaf_runs_is_for_its_next_run(tmp_path: Path)
     assert run.finish(headline={})["failures"]["given_up"] is False
 
 
+def test_a_leaf_without_a_single_reply_cannot_be_closed(tmp_path: Path) -> None:
+    Run.open("thaicli_judge", params={}, out_dir=str(tmp_path))
+    with pytest.raises(ThaikitError, match="no reply is there to close it with"):
+        leaves.give_up(tmp_path)
+
+
 def test_a_leaf_that_asks_for_no_replies_cannot_be_closed_so(tmp_path: Path) -> None:
     Run.open("thai_h6", params={}, out_dir=str(tmp_path))
     with pytest.raises(ThaikitError, match="thai_h6 asks for no replies"):

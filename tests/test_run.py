@@ -157,6 +157,15 @@ def test_settings_of_the_kit_are_checked_first(tmp_path: Path, params: Any, sent
         plan(suite_of({"notebook": "10_thai_h6", "params": params}), outputs=tmp_path)
 
 
+def test_a_limit_without_prices_is_told_before_anything_runs(tmp_path: Path) -> None:
+    model = {"model": ["replay-thaicli-answers"]}
+    answered = {"notebook": "20_thaicli_answer", "each": model, "params": {"max_cost": 1.0}}
+    judged = {"notebook": "21_thaicli_judge", "each": {**model, "judge": ["gpt-4o-2024-05-13"]}}
+    assert len(plan(suite_of(answered, judged), outputs=tmp_path)) == 2  # a recorded model costs nothing
+    with pytest.raises(ThaikitError, match=r"model gpt-4o-2024-05-13: max_cost is 4 but its file has no dated prices"):
+        plan(suite_of(answered, {**judged, "params": {"max_cost": 4.0}}), outputs=tmp_path)
+
+
 def test_answers_may_be_a_leaf_that_the_suite_has_still_to_write(tmp_path: Path) -> None:
     model, base = {"model": ["replay-thaicli-answers"]}, tmp_path / "s" / "thaicli_answer" / "replay-thaicli-answers"
     short = base.with_name(f"{base.name}--short")

@@ -70,6 +70,8 @@ def run_all(leaves: Sequence[Any], jobs: int) -> int:
     ended = run(leaves, jobs=jobs)
     states = [done.state for done in ended]
     print(", ".join(f"{states.count(state)} {state}" for state in ("closed", "done", "failed") if state in states))
+    for page in (leaf.folder / "report.html" for leaf in leaves if leaf.stage == "report"):
+        print(f"Report: {page}" if page.exists() else f"No report yet: {page}")
     return 0 if all(state in ("closed", "done") for state in states) else 1
 
 

@@ -187,6 +187,16 @@ def fingerprint(folder: Path) -> str:
     return sha256_json(sorted(facts))
 
 
+def check_limit(params: Mapping[str, Any]) -> None:
+    """Refuse a limit in money without prices to go by, before anything is run; ThaikitError as when it is opened."""
+    from thaikit.server import open_server
+
+    asked = load("judges", str(params["judge"]), JudgeEntry).model if params.get("judge") else params.get("model")
+    entry = load("models", str(asked), ModelEntry) if asked and params.get("max_cost") else None
+    if entry and entry.kind == "openai":
+        open_server(str(asked), entry, max_cost=float(params["max_cost"]))
+
+
 def judge_inputs(name: str) -> dict[str, str]:
     """What a judge file points at: its prompt, its model, and what that points at."""
     entry = load("judges", name, JudgeEntry)

@@ -38,6 +38,8 @@ class Leaf:
 def read_leaf(path: Path | str) -> Leaf:
     """A closed leaf; ThaikitError where run.json is missing, which means that it is not done, or cannot be read."""
     folder = Path(path)
+    if not folder.is_dir() and not partial(folder).is_dir():
+        raise ThaikitError(f"{folder}: no such folder; name a leaf, outputs/<suite>/<stage>/<model>")
     if not (folder / "run.json").exists():
         raise ThaikitError(f"{folder}: no run.json, so this leaf is not done; run its notebook again to resume it")
     try:
@@ -94,6 +96,8 @@ def give_up(path: Path | str) -> Path:
     if stage and stage not in ASKING:
         told = f"{stage} asks for no replies; only leaves of {', '.join(ASKING)} can be closed so"
         raise ThaikitError(f"{there[0]}: {told}")
+    if not count_rows(there[0]):
+        raise ThaikitError(f"{there[0]}: no reply is there to close it with; mend what failed and run again")
     (there[0] / CLOSE).touch()
     return there[0]
 

@@ -141,6 +141,7 @@ def check_settings(given: Mapping[str, Any]) -> None:
     from thaikit.tasks.score import Settings
 
     Settings(**{name: given[name] for name in ("overlength", "kernel") if name in given})
+    inputs.check_limit(given)
     if given.get("tasks") and task_shape(str(given["tasks"])) is TaskSet:
         changes = {name: given[name] for name in ("profile", "labels") if given.get(name)}
         changed(load("tasks", str(given["tasks"]), TaskSet), changes, where=f"tasks {given['tasks']}")
