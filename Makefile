@@ -24,7 +24,7 @@ $(VENV)/.test: $(VENV)/.base
 # A model that cannot be had is told and its leaf fails below; the other one goes on, and the status is not 0.
 demo: $(VENV)/.base
 	-$(BIN)/python -m thaikit fetch
-	$(BIN)/python -m thaikit run params/suites/demo.yaml
+	$(BIN)/python -m thaikit run params/suites/demo.yaml -j 2
 	@echo "Report: $(ROOT)/outputs/demo/report/report.html"
 
 test: $(VENV)/.test
