@@ -103,16 +103,20 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
         if line.strip():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise ThaikitError(
-                    f"{path}, line {number}: not JSON ({error}); mend or delete the line and run again"
-                ) from error
+            row = parsed(line, f"{path}, line {number}", remedy="mend or delete the line and run again")
             if not isinstance(row, dict):
                 raise ThaikitError(f"{path}, line {number}: found {type(row).__name__}; a row is an object with fields")
-            rows.append(whole(row) if b"\\u" in line else row)
+            rows.append(row)
     return rows
+
+
+def parsed(line: bytes, where: str, *, remedy: str) -> Any:
+    """The JSON of a line, half surrogate pairs as in `read_rows`; ThaikitError with the place and what to do."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ThaikitError(f"{where}: not JSON ({error}); {remedy}") from error
+    return whole(value) if b"\\u" in line else value
 
 
 def whole(value: Any) -> Any:

@@ -19,8 +19,8 @@ def encoded(tasks: Sequence[Task], model: Any, settings: Settings) -> Iterator[t
 
     A token stands for one byte or more, so where every prompt's bytes fit the window none can be too long. Where some
     do not, all tasks are encoded and measured before the first is yielded, so that a prompt that is too long is told
-    (ThaikitError) before anything is run. A fault found beside a running task is told before
-    the next one is run. Who stops in the midst, by Ctrl-C or a fault, waits for the item under way only.
+    (ThaikitError) before anything is run. A fault found beside a running task is told before the next one is run. Who
+    stops in the midst, by Ctrl-C or a fault, waits for the item under way only.
     """
     stop = threading.Event()
     with ThreadPoolExecutor(1) as pool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from thaikit import ThaikitError
-from thaikit.rowlog import whole
+from thaikit.rowlog import parsed, whole
 
 DATE = re.compile(r"_?(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?)$")
 NAMED = re.compile(r"(?:^|,)\s*(?:peft|delta|pretrained|model|path|engine)=([^,]+)")
@@ -177,13 +177,8 @@ def sample_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         for number, data in enumerate(stream, 1):
             if data.strip():
                 where = f"{path}, line {number}"
-                try:
-                    line = json.loads(data)
-                except (ValueError, RecursionError) as error:
-                    raise ThaikitError(
-                        f"{where}: not JSON ({error}); copy it again, or delete the file to take the results alone"
-                    ) from error
-                yield checked(whole(line) if b"\\u" in data else line, where)
+                remedy = "copy it again, or delete the file to take the results alone"
+                yield checked(parsed(data, where, remedy=remedy), where)
 
 
 def checked(line: Any, where: str) -> tuple[str, dict[str, Any]]:
