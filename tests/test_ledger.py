@@ -8,9 +8,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,7 @@ print("end", flush=True)
 """
 ASKER = """
 import sys
+import threading
 from pathlib import Path
 from thaikit.chat import Ask, Sampling
 from thaikit.params import ModelEntry
@@ -163,6 +166,21 @@ def test_processes_race_for_requests_and_money(tmp_path: Path) -> None:
     assert book.totals().replies == 60
     replies = Counter(row["key"] for row in book.journal("reply"))
     assert len(replies) == 60 and set(replies.values()) == {1}, "nobody pays twice"
+
+
+def test_many_may_make_the_file_at_once(tmp_path: Path) -> None:
+    """SQLite's own waiting leaves out the lock of the switch to WAL."""
+    for turn in range(8):
+        start = threading.Barrier(8)
+
+        def opened(_: int, turn: int = turn, start: threading.Barrier = start) -> int:
+            start.wait()
+            ledger = Ledger(tmp_path / f"{turn}" / "ledger.sqlite")
+            ledger.close()
+            return 1
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(opened, range(8))) == 8
 
 
 def test_two_processes_on_one_suite_and_a_kill(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import socket
 import sqlite3
 import threading
@@ -82,13 +83,25 @@ class Ledger:
         try:
             # One connection and a lock: SQLite writes one at a time anyhow, and its own waiting is by sleeping.
             self.connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.begin_wal()
             # A commit survives the end of the process; the leaf's own log is what survives a power cut.
             self.connection.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error as error:
             raise ThaikitError(f"{path}: not usable as a ledger of requests ({error}); move it away") from error
         self.prepare()
         self.reap()
+
+    def begin_wal(self) -> None:
+        """Journal ahead of writing. SQLite does not wait for this one lock, which two that make the file both want."""
+        end = time.monotonic() + BUSY
+        while True:
+            try:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(random.uniform(0.01, 0.05))
 
     def prepare(self) -> None:
         """Make the tables of a new file; refuse one of another version."""
