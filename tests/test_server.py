@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from thaikit.pace import Pace
 from thaikit.params import ModelEntry
 from thaikit.rowlog import RowLog
 from thaikit.server import Server, open_server
+from thaikit.transport import Clients
 
 KEY = "MARKER-KEY-0123456789-DO-NOT-STORE"
 SAMPLING = Sampling(max_tokens=64)
@@ -289,16 +292,44 @@ def test_pace_doubles_then_creeps_and_cuts_once_for_those_under_way() -> None:
     pace = Pace(start=8, most=64)
     for number in range(500):
         pace.put(number)
-    for round_ in (8, 16, 32, 64, 64):
-        taken = [pace.take() for _ in range(round_)]
-        assert pace.flying == round_ and [job for job, _ in taken if job is None] == []
-        [pace.fine() for _ in taken]
-    taken = [pace.take() for _ in range(40)]
-    [pace.limited(epoch) for _, epoch in taken]
-    assert pace.cuts == 1 and int(pace.limit) == int(64 * 0.6)
-    taken = [pace.take() for _ in range(38)]
-    [pace.neither() for _ in taken[:19]], [pace.fine() for _ in taken[19:]]
-    assert 38 < pace.limit < 40 and pace.flying == 0
+    taken = [pace.take() for _ in range(8)]
+    for round_ in (16, 32, 64, 64):
+        taken = [pace.fine() for _ in taken]
+        taken += [pace.take() for _ in range(round_ - len(taken))]
+        assert all(taken) and pace.flying == round_ == int(pace.limit)
+    taken = [one for one in [pace.limited(one[1]) for one in taken if one] if one]
+    assert pace.cuts == 1 and int(pace.limit) == int(64 * 0.6) == len(taken) == pace.flying
+    assert all([pace.neither() for _ in taken[:19]] + [pace.fine() for _ in taken[19:]])
+    assert 38 < pace.limit < 40 and pace.flying == 38
+
+
+def test_a_thread_goes_on_with_the_next_request_and_wakes_another_where_there_is_room() -> None:
+    pace = Pace(start=1, most=3)
+    for job in "abcde":
+        pace.put(job)
+    assert pace.take() == ("a", 0) and pace.flying == 1
+    woken: list[object] = []
+    waiter = threading.Thread(target=lambda: woken.append(pace.take()))
+    waiter.start()
+    time.sleep(0.05)
+    assert not woken, "one slot, and it is taken"
+    assert pace.fine() == ("b", 0), "the slot goes on to the next"
+    waiter.join(5)
+    assert woken == [("c", 0)] and pace.flying == 2 == int(pace.limit), "and the one that grew wakes who waits"
+    assert pace.limited(0, wait=60) is None and pace.flying == 1, "nothing goes while the server asks to wait"
+    assert pace.neither() is None and pace.idle and len(pace.close()) == 2
+
+
+def test_each_thread_asks_through_a_client_of_its_own_and_a_file_of_certificates_is_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clients = Clients(ModelEntry(kind="openai", source="m", base_url="http://127.0.0.1:1"))
+    monkeypatch.setattr(ssl, "create_default_context", lambda *_, **__: pytest.fail("read again"))
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(clients.mine).result()
+        assert pool.submit(clients.mine).result() is other
+    mine = clients.mine()
+    assert mine is clients.mine() is not other and mine.max_retries == 0 and mine.api_key == "none"
 
 
 def test_ctrl_c_stops_sending_and_paid_replies_reach_the_ledger(tmp_path: Path) -> None:

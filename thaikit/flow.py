@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from thaikit import ThaikitError, money
@@ -18,11 +18,12 @@ from thaikit.chat import Ask, Reply, Sampling, ended
 from thaikit.ledger import Ledger
 from thaikit.pace import Pace
 from thaikit.params import ModelEntry
-from thaikit.transport import Came, Fault, body_of, make_client, name_of, send
+from thaikit.transport import Came, Clients, Fault, body_of, name_of, send
 
 LONGEST = 60.0  # seconds of back-off at most
 PATIENCE = 600.0  # seconds of Retry-After that are waited for; a server that asks for more ends the run
 IN_A_ROW = 10  # requests that failed for good with no reply between them; then the server is not there
+Release = Callable[[], tuple[Any, int] | None]  # gives a slot back, takes the next request
 POLL = (0.05, 0.2)  # seconds until a request of another process, or its money, is looked at again
 
 
@@ -58,7 +59,7 @@ class Flow:
         self, name: str, entry: ModelEntry, *, sampling: Sampling, ledger: Ledger, max_cost: float, sums: Sums
     ) -> None:
         self.name, self.entry, self.sampling, self.ledger = name, entry, sampling, ledger
-        self.max_cost, self.sums, self.client = max_cost, sums, make_client(entry)
+        self.max_cost, self.sums, self.clients = max_cost, sums, Clients(entry)
         self.pace = Pace(start=entry.concurrency_start, most=entry.concurrency_max)
         self.results: queue.SimpleQueue[tuple[Ask, Reply] | None] = queue.SimpleQueue()
         self.pool = ThreadPoolExecutor(entry.concurrency_max, thread_name_prefix="thaikit-ask")
@@ -102,8 +103,14 @@ class Flow:
             self.pool.submit(self.work, *taken)
 
     def work(self, job: Job, epoch: int) -> None:
-        """One turn of a request, in a thread. Its slot goes back last, when all that came of it can be seen."""
-        release = self.pace.neither
+        """Requests one after the other in a thread, while there are any that may go."""
+        taken: tuple[Job, int] | None = (job, epoch)
+        while taken is not None:
+            taken = self.turn(*taken)
+
+    def turn(self, job: Job, epoch: int) -> tuple[Job, int] | None:
+        """One turn of a request. Its slot goes back last, when all that came of it can be seen; the next request."""
+        release: Release = self.pace.neither
         try:
             release = self.step(job, epoch)
         except ThaikitError as error:
@@ -111,8 +118,7 @@ class Flow:
         except Exception as error:  # a thread has nobody above it: the consumer raises this one
             self.crash = error
             self.halt(f"model {self.name}: {type(error).__name__}")
-        finally:
-            release()
+        return release()
 
     def halt(self, reason: str) -> None:
         """Stop sending, for this reason; what is under way still ends. Before the last reply is handed on, so that
@@ -121,7 +127,7 @@ class Flow:
         self.pace.close()
         self.results.put(None)
 
-    def step(self, job: Job, epoch: int) -> Callable[[], None]:
+    def step(self, job: Job, epoch: int) -> Release:
         """Look the request up, or send it; returns how its slot is given back."""
         turn = self.ledger.begin(
             job.key, model=self.name, item=job.ask.key, bound=job.bound, max_cost=self.max_cost,
@@ -137,7 +143,7 @@ class Flow:
             job.tries += 1
             self.count("sent", **{"repeats after a kill": int(turn.repeat)})
             try:
-                came = send(self.client, self.entry, job.body, name=self.name, key=job.key)
+                came = send(self.clients.mine(), self.entry, job.body, name=self.name, key=job.key)
             except Fault as fault:
                 return self.fell(job, fault, epoch)
             except ThaikitError as error:  # no key: nothing was sent
@@ -146,14 +152,14 @@ class Flow:
             return self.arrived(job, came)
         return self.pace.neither
 
-    def arrived(self, job: Job, came: Came) -> Callable[[], None]:
+    def arrived(self, job: Job, came: Came) -> Release:
         """Put a reply on disk with what it cost, and only then hand it on."""
         prompt, completion = came.prompt_tokens, came.completion_tokens
         known = prompt is not None and completion is not None
         dollars = self.entry.dollars(prompt, completion) if known and self.entry.priced else job.bound
         if came.told:  # filtered before anything was written
             dollars = 0.0
-        self.ledger.settle(job.key, spent=dollars, reply=asdict(came), told=came.model)
+        self.ledger.settle(job.key, spent=dollars, reply=vars(came), told=came.model)
         with self.lock:
             self.sums.prompt_tokens += prompt or 0
             self.sums.completion_tokens += completion or 0
@@ -166,7 +172,7 @@ class Flow:
         self.give(job, self.reply_of(came, job))
         return self.pace.fine
 
-    def fell(self, job: Job, fault: Fault, epoch: int) -> Callable[[], None]:
+    def fell(self, job: Job, fault: Fault, epoch: int) -> Release:
         """Journal a try without a reply, and ask again later, give up on the request, or on the run."""
         dollars = job.bound if fault.billed else 0.0
         self.ledger.settle(job.key, unsettled=dollars, reply=None, told=fault.told)

@@ -48,14 +48,29 @@ class Pace:
         """The next job and the epoch to give back with its slot; waits for one, None once closed."""
         with self.changed:
             while not self.closed:
-                now = time.monotonic()
-                free = self.flying < int(self.limit) and now >= self.until
-                if free and self.waiting and self.waiting[0].at <= now:
-                    self.flying += 1
-                    self.peak = max(self.peak, self.flying)
-                    return heapq.heappop(self.waiting).job, self.epoch
-                self.changed.wait(self.nap(now))
+                if (found := self.due()) is not None:
+                    return found
+                self.changed.wait(self.nap(time.monotonic()))
         return None
+
+    def due(self) -> tuple[Any, int] | None:
+        """The next job if it may go now, with a slot; None for none. Under the lock."""
+        now = time.monotonic()
+        free = not self.closed and self.flying < int(self.limit) and now >= self.until
+        if not (free and self.waiting and self.waiting[0].at <= now):
+            return None
+        self.flying += 1
+        self.peak = max(self.peak, self.flying)
+        return heapq.heappop(self.waiting).job, self.epoch
+
+    def passed_on(self) -> tuple[Any, int] | None:
+        """The next job for a thread that has just given its slot back: it goes on without waking another. Under the
+        lock; who waits in `take` is woken where there is room for one more."""
+        self.flying -= 1
+        found = self.due()
+        if self.waiting and self.flying < int(self.limit):
+            self.changed.notify()
+        return found
 
     def nap(self, now: float) -> float:
         """Seconds until something may have become due without anybody's notice."""
@@ -63,31 +78,29 @@ class Pace:
         ahead = [moment - now for moment in moments if moment > now]
         return min([WAKE, *ahead])
 
-    def fine(self) -> None:
-        """Give a slot back after a reply; a number that was the bottleneck grows."""
+    def fine(self) -> tuple[Any, int] | None:
+        """Give a slot back after a reply; a number that was the bottleneck grows. The next job, as `take` gives it,
+        where one may go now: the same thread does it."""
         with self.changed:
-            self.flying -= 1
             if self.waiting and self.limit < self.most:
                 self.limit = min(self.limit + (1.0 / self.limit if self.cut_once else 1.0), float(self.most))
-            self.changed.notify()
+            return self.passed_on()
 
-    def limited(self, epoch: int, *, wait: float = 0.0) -> None:
+    def limited(self, epoch: int, *, wait: float = 0.0) -> tuple[Any, int] | None:
         """Give a slot back after a 429: fewer at once, and nothing new for `wait` seconds (its Retry-After)."""
         with self.changed:
-            self.flying -= 1
             self.until = max(self.until, time.monotonic() + wait)
             if epoch == self.epoch:
                 self.epoch += 1
                 self.cuts += 1
                 self.cut_once = True
                 self.limit = max(1.0, self.limit * CUT)
-            self.changed.notify()
+            return self.passed_on()
 
-    def neither(self) -> None:
+    def neither(self) -> tuple[Any, int] | None:
         """Give a slot back after something that says nothing about the rate."""
         with self.changed:
-            self.flying -= 1
-            self.changed.notify()
+            return self.passed_on()
 
     def close(self) -> list[Any]:
         """Take no more; the jobs that still waited."""
