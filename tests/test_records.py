@@ -124,6 +124,8 @@ def test_a_closed_leaf_is_read_back_and_never_written(tmp_path: Path) -> None:
     assert not (folder / ".inputs.json").exists()
     leaf = read_leaf(folder)
     assert leaf.tasks() == ["arc"] and list(leaf.rows("arc")["id"]) == ["i0", "i1"]
+    some = leaf.rows("arc", "ll", "no_such", "id")
+    assert set(some) == {"ll", "id"} and list(some["id"]) == ["i0", "i1"], "those of the columns that are there"
     assert {"python", "thaikit", "numpy"} <= set(leaf.run["versions"])
 
 

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import shutil
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from thaikit import ThaikitError, report, report_items, report_parts
 from thaikit.figures import thai_font
-from thaikit.records import leaves
+from thaikit.records import Leaf, leaves
 
 
 class Reader(HTMLParser):
@@ -231,6 +232,24 @@ def test_sensitive_rows_are_shown_only_when_asked_for(suite: Path) -> None:
     found.rows("arc").assign(sensitive=True).to_parquet(path)
     assert not report_items.gallery(found)[0]["cards"]
     assert report_items.gallery(found, sensitive=True)[0]["cards"]
+    rows = found.rows("arc").assign(sensitive=[True, False] * 3, score=1.0)
+    rows.to_parquet(path)
+    shown = [(card["id"], card["question"]) for card in report_items.gallery(found)[0]["cards"]]
+    assert shown == list(rows.loc[[1, 3], ["id", "question"]].itertuples(index=False, name=None))
+
+
+def test_texts_are_read_twice_at_most(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_leaves.write_suite(suite)
+    whole: Counter[tuple[str, str]] = Counter()
+    read = Leaf.rows
+
+    def counted(leaf: Leaf, task: str, *columns: str) -> Any:
+        whole[leaf.name, task] += not columns
+        return read(leaf, task, *columns)
+
+    monkeypatch.setattr(Leaf, "rows", counted)
+    build(suite)
+    assert len(whole) == 12 and set(whole.values()) == {2}, "for the rows and the items of the page"
 
 
 def test_at_most_two_right_and_two_wrong_items(suite: Path) -> None:

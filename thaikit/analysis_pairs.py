@@ -128,7 +128,8 @@ def subjects(leaf: Leaf, task: str) -> dict[Any, str]:
     """Item → subject of a task whose score is the unweighted mean over subjects (MMLU); {} for others."""
     if f"{task}_micro" not in ((leaf.run.get("headline") or {}).get("thai_h6") or {}):
         return {}
-    return {(row.id, row.question): str(row.subject) for row in leaf.rows(task).itertuples()}
+    rows = leaf.rows(task, "id", "question", "subject")
+    return {(row.id, row.question): str(row.subject) for row in rows.itertuples()}
 
 
 def averaged(both: dict[str, matched.Shared], groups: dict[str, dict[Any, str]], scale: float,
@@ -173,7 +174,7 @@ def cli_scores(rows: list[dict[str, Any]], name: str) -> dict[Any, float]:
 
 def h6_scores(leaf: Leaf, task: str) -> dict[Any, float]:
     """A task's scores by id and question, items without a score left out."""
-    rows = leaf.rows(task)[["id", "question", "score"]].dropna(subset=["score"])
+    rows = leaf.rows(task, "id", "question", "score").dropna(subset=["score"])
     return {(row.id, row.question): float(row.score) for row in rows.itertuples()}
 
 

@@ -109,7 +109,7 @@ def h6_items(leaf: Leaf, tasks: Sequence[str]) -> dict[str, Scores]:
     for task in tasks:
         if task not in leaf.tasks():
             continue
-        rows = leaf.rows(task).dropna(subset=["score"])
+        rows = leaf.rows(task, "id", "question", "subject", "score").dropna(subset=["score"])
         macro = f"{task}_micro" in there and "subject" in rows
         groups = rows["subject"].tolist() if macro else [""] * len(rows)
         keys = zip(rows["id"].tolist(), rows["question"].tolist(), strict=True)

@@ -28,10 +28,11 @@ def gallery(leaf: Leaf, *, sensitive: bool = False) -> list[dict[str, Any]]:
     """A leaf's tasks, each with its first right and first wrong items; rows marked `sensitive` only where allowed."""
     found = []
     for task in leaf.tasks():
-        rows = [row for row in leaf.rows(task).to_dict("records") if sensitive or row.get("sensitive") is not True]
-        right = [row for row in rows if is_right(row) is True][:EACH]
-        wrong = [row for row in rows if is_right(row) is False][:EACH]
-        cards = [card(row, right=True) for row in right] + [card(row, right=False) for row in wrong]
+        told = enumerate(leaf.rows(task, "sensitive", "metric", "acc", "score").to_dict("records"))
+        marks = {place: is_right(row) for place, row in told if sensitive or row.get("sensitive") is not True}
+        chosen = [place for mark in (True, False) for place in [one for one in marks if marks[one] is mark][:EACH]]
+        shown = zip(chosen, leaf.rows(task).iloc[chosen].to_dict("records"), strict=True)
+        cards = [card(row, right=marks[place] is True) for place, row in shown]
         name, thai = task_names(task)
         found.append({"task": name, "thai": thai, "cards": cards})
     return found

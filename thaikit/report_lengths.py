@@ -68,8 +68,9 @@ def table(task: str, having: Sequence[Leaf]) -> dict[str, Any]:
 def same_choices(leaf: Leaf, task: str) -> bool:
     """Whether no normalisation can matter: all four choose alike, and they must, since one shared end is scored
     (Winogrande) or the choices of every item have one length in characters, bytes and tokens (letters)."""
-    rows = leaf.rows(task) if task in leaf.tasks() else {}
-    if not all(name in rows for name in ("choices", "tokens", *PREDICTIONS)):
+    wanted = ("choices", "tokens", *PREDICTIONS)
+    rows = leaf.rows(task, *wanted) if task in leaf.tasks() else {}
+    if not all(name in rows for name in wanted):
         return False
     if any(not rows[name].equals(rows["prediction"]) for name in PREDICTIONS):
         return False

@@ -66,7 +66,8 @@ def thai_h6(group: Group) -> list[tuple[str, Figure]]:
 
 def leaf_rows(leaf: Leaf, task: str) -> list[tuple[str, str]]:
     """Subject and part of each row of a leaf's task."""
-    told = [(str(row.get("subject") or ""), answered(row)) for row in leaf.rows(task).to_dict("records")]
+    rows = leaf.rows(task, "subject", "outcome", "metric", "acc", "score", "answers").to_dict("records")
+    told = [(str(row.get("subject") or ""), answered(row)) for row in rows]
     return [(subject, part) for subject, part in told if part]
 
 

@@ -207,7 +207,7 @@ def comparisons(group: Group) -> list[dict[str, Any]]:
 
 def keyed(leaf: Leaf, task: str) -> dict[Any, float]:
     """A task's scores by the items' ids and questions."""
-    rows = leaf.rows(task)
+    rows = leaf.rows(task, "id", "question", "score")
     found = zip(zip(rows["id"], rows["question"], strict=True), map(number, rows["score"]), strict=True)
     return {key: score for key, score in found if score == score}
 
