@@ -281,6 +281,9 @@ def test_a_stage_over_a_suite_reads_leaves_but_never_its_own(tmp_path: Path) -> 
     assert list(inputs_of("overview", {"suite": str(tmp_path)})) == ["toy/a/run.json"]
     assert list(inputs_of("report", {"suite": str(tmp_path)})) == ["overview/run.json", "toy/a/run.json"]
     assert inputs_of("report", {"suite": str(tmp_path / "none")}) == {} == inputs_of("report", {"suite": ""})
+    for stage in ("thaicli_answer", "mrc_answer", "judge_bench"):  # the suite's cost ledger is all that they share
+        given = {"model": "replay-mrc-answers", "tasks": "mrc-samples"}
+        assert inputs_of(stage, {**given, "suite": str(tmp_path)}) == inputs_of(stage, given)
 
 
 # ------------------------------------------------------------------------------------------------ run

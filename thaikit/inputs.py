@@ -14,7 +14,8 @@ from thaikit.shapes import JudgeEntry, LabelSet, answer_prompt, load_tasks
 from thaikit.tasks.load import match
 
 FILES = {"model": "models", "judge": "judges", "tasks": "tasks", "panel": "panels"}  # parameter → folder of params/
-ALONE = ("thaicli_answer", "mrc_answer", "judge_bench")  # take a suite for its cost ledger only and read none of it
+# Stages that read nothing that a suite writes: one that takes a suite shares the suite's cost ledger only.
+READ_NO_LEAF = ("thai_h6", "thaicli_answer", "thaicli_preference", "mrc_answer")
 READS_ALL = ("report",)  # reads the other stages over a whole suite too; those read the leaves of models only
 ENGLISH = "english.jsonl"  # beside the rows of a task file: their answers in English, for the judge bench
 LABELS = ("annotations", "votes", "judgements")  # parameters that name files of labels
@@ -53,7 +54,7 @@ def inputs_of(stage: str, params: Mapping[str, Any]) -> dict[str, str]:
         found |= against_inputs(params.get("against") or ())
     elif stage == "judge_bench":
         found |= bench_inputs(params)
-    elif params.get("suite") and stage not in ALONE:
+    elif params.get("suite") and stage not in READ_NO_LEAF:
         found |= suite_inputs(stage, Path(str(params["suite"])))
     if stage == "explore":
         found |= explored_inputs(params)

@@ -21,7 +21,6 @@ from thaikit.records import State, input_hash, root, state_of
 from thaikit.shapes import task_shape
 
 ANNOTATIONS = ("str", "int", "float", "bool", "list", "dict")
-ALONE = ("thai_h6", "thaicli_answer", "thaicli_preference", "mrc_answer")  # read nothing that a suite writes
 FIRST = ("model", "judge")  # come first in a leaf's name, in this order
 Parameter = tuple[str, Any, str]  # annotation, default, help
 
@@ -110,7 +109,7 @@ def stage_leaves(stage: Stage, base: Path, order: int) -> Iterator[Leafplan]:
 def waits_for(leaf: Leafplan, other: Leafplan) -> bool:
     """Whether a leaf may read what another one of its suite writes: of an earlier stage, a judge the answers of its own
     model or the leaves that it names, other stages all there is."""
-    if other.order >= leaf.order or leaf.stage in ALONE:
+    if other.order >= leaf.order or leaf.stage in inputs.READ_NO_LEAF:
         return False
     given = {**leaf.defaults, **leaf.params}
     if leaf.stage not in inputs.ANSWERS:
