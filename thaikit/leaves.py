@@ -9,6 +9,8 @@ from typing import Any
 
 from thaikit import ThaikitError
 
+LIMIT_HIT_ALLOWED = 0.01  # of answers; Thai needs two to four times the tokens of English, a small budget cuts them off
+
 
 @dataclass(frozen=True)
 class Leaf:

@@ -37,6 +37,7 @@ from thaikit import (
     report_thai,
     report_thaicli,
 )
+from thaikit.leaves import LIMIT_HIT_ALLOWED
 from thaikit.records import Leaf, Run, leaves, write_atomic
 from thaikit.report_board import Board
 
@@ -109,7 +110,7 @@ def content(suite_dir: Path | str, *, title: str, gallery: bool, show_sensitive:
         "rows": report_rows.trimmed(rows, most),
         "told_at_once": report_limits.NOTICES, "many": report_limits.LEAVES,
         "row_limits": {"each": report_rows.EACH, "in_page": report_rows.IN_PAGE, "most": most},
-        "limit_allowed": report_parts.percent(report_parts.LIMIT_HIT_ALLOWED, 0), "seed": report_parts.SEED,
+        "limit_allowed": report_parts.percent(LIMIT_HIT_ALLOWED, 0), "seed": report_parts.SEED,
     }  # fmt: skip
 
 
@@ -244,7 +245,7 @@ def loud(found: Sequence[Leaf]) -> list[str]:
         f"hit the limit of {facts.get('max_new_tokens', '?')} new tokens, so answers are cut; raise max_new_tokens."
         for leaf in found
         for task, facts in leaf.run.get("tasks", {}).items()
-        if report_parts.number(facts.get("limit_hit")) > report_parts.LIMIT_HIT_ALLOWED
+        if report_parts.number(facts.get("limit_hit")) > LIMIT_HIT_ALLOWED
     ]
 
 

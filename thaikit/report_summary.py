@@ -8,9 +8,10 @@ from typing import Any
 
 from thaikit import stats
 from thaikit.figures import task_names
+from thaikit.leaves import LIMIT_HIT_ALLOWED
 from thaikit.records import Leaf
 from thaikit.report_board import Board, Entry
-from thaikit.report_parts import LIMIT_HIT_ALLOWED, limited, number
+from thaikit.report_parts import limited, number
 from thaikit.report_thaicli import STAGE, model_of
 from thaikit.report_words import LANGUAGES, counted, date, listed, reason, say, share, theme
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from thaikit.chat import OUTCOMES
+from thaikit.leaves import LIMIT_HIT_ALLOWED
 from thaikit.tasks.h6 import blank
 
-LIMIT_HIT_ALLOWED = 0.01  # Thai needs two to four times the tokens of English: a small budget cuts answers off
 Rows = Sequence[Mapping[str, Any]]
 
 
