@@ -212,6 +212,16 @@ def test_states_of_leaves_on_disk(tmp_path: Path) -> None:
         read_leaf(suite / "toy" / "v1.5x")
 
 
+def test_a_judgement_counts_once_however_often_it_was_asked_for(tmp_path: Path) -> None:
+    run = begin(partial(tmp_path / "judged"))
+    for index in range(3):
+        run.log("replies").append({"id": f"x#a{index}", "index": index, **ROW})
+    assert state_of(tmp_path / "judged").rows == 3, "before the first judgement it is what shows that there is work"
+    run.log("judgements").append({"id": "x", "index": 0, **ROW})
+    run.log("gate").append({"id": "x@chosen", "index": 0, **ROW})
+    assert state_of(tmp_path / "judged").rows == 2
+
+
 def test_a_leaf_without_a_name_goes_to_scratch_of_the_kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("thaikit.records.root", lambda: tmp_path / "kit")

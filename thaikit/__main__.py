@@ -117,8 +117,9 @@ def do_status(given: argparse.Namespace) -> int:
 
 def show(states: Sequence[Any]) -> None:
     """One line a leaf: state, name, rows, when it was closed."""
+    width = max((len(one.name) for one in states), default=0)
     for one in states:
-        print(f"{one.state:<8} {one.name:<44} {one.rows:>7} rows  {one.record.get('finished', '')}".rstrip())
+        print(f"{one.state:<8} {one.name:<{width}} {one.rows:>7} rows  {one.record.get('finished', '')}".rstrip())
     if not states:
         print("nothing yet")
 

@@ -117,8 +117,11 @@ def state_of(folder: Path, *, name: str = "", digest: str = "") -> State:
 
 
 def count_rows(folder: Path) -> int:
-    """Whole lines in the row files of a leaf."""
-    return sum(path.read_bytes().count(b"\n") for path in (folder / "rows").glob("*.jsonl"))
+    """Rows of a leaf, whole lines only: an item, answer or judgement each. Raw replies count where nothing else is
+    there yet, since the other rows repeat them."""
+    lines = {path.stem: path.read_bytes().count(b"\n") for path in (folder / "rows").glob("*.jsonl")}
+    replies = lines.pop("replies", 0)
+    return sum(lines.values()) or replies
 
 
 def status(suite_dir: Path | str) -> list[State]:
