@@ -43,6 +43,7 @@ KERNELS = {
     "loglikelihood": {"numpy", "torch"},
     "generation": {"numpy", "torch"},
     "cascade": {"torch"},
+    "split": {"torch"},
     "shelved": {"numpy", "torch"},
     "tree": {"numpy", "torch"},
     "memory": {"torch"},

@@ -11,8 +11,8 @@ import pytest
 import torch
 import transformers
 
-from thaikit import tree, trie
-from thaikit.asking import Local
+from thaikit import split, tree, trie
+from thaikit.asking import Local, register
 from thaikit.encoding import Encoded
 from thaikit.loglikelihood import score_plain
 from thaikit.models import LocalModel
@@ -59,6 +59,7 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 def random_requests(rng: random.Random) -> list[tuple[list[int], list[int]]]:
     """Requests over a random trie: shared stems of any depth, any fan-out, duplicates, prefixes of each other."""
+
     def ids(low: int, high: int) -> list[int]:  # fmt: skip
         return [rng.randrange(VOCABULARY) for _ in range(rng.randint(low, high))]
 
@@ -81,14 +82,23 @@ def random_requests(rng: random.Random) -> list[tuple[list[int], list[int]]]:
     return requests
 
 
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kit's attention function, with several blocks even in small packs."""
+    register()
+    monkeypatch.setattr(split, "BLOCK", 16)
+
+
 def assert_same(model: Any, requests: list[tuple[list[int], list[int]]], pack: int) -> None:
-    """Both paths give every request once, with equal log-probabilities and arg-maxes."""
-    packed = list(score_tree(model, requests, pack=pack))
-    assert sorted(index for index, _ in packed) == list(range(len(requests)))
+    """The plain path and the packed one under either attention give every request once, with equal log-probabilities
+    and arg-maxes."""
     plain = dict(score_plain(model, requests, batch_size=4))
-    for index, scored in packed:
-        np.testing.assert_allclose(scored.logprobs, plain[index].logprobs, atol=LIMIT, rtol=0)
-        assert scored.greedy == plain[index].greedy
+    for cache in (tree.Prefix, split.Split):
+        packed = list(score_tree(model, requests, pack=pack, cache=cache))
+        assert sorted(index for index, _ in packed) == list(range(len(requests)))
+        for index, scored in packed:
+            np.testing.assert_allclose(scored.logprobs, plain[index].logprobs, atol=LIMIT, rtol=0)
+            assert scored.greedy == plain[index].greedy
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -100,6 +110,7 @@ def test_random_tries(model: Any, seed: int) -> None:
 @pytest.mark.parametrize("pack", [40, 1000])
 def test_the_shapes_of_the_six_tasks(model: Any, pack: int) -> None:
     rng = random.Random(5)
+
     def ids(n: int) -> list[int]:  # fmt: skip
         return [rng.randrange(VOCABULARY) for _ in range(n)]
 
@@ -129,7 +140,38 @@ def test_distinct_counts_the_nodes_of_the_trie() -> None:
 
 
 def test_the_probe_lets_these_pass(model: Any) -> None:
-    assert unfit(model) == ""
+    assert unfit(model) == "" == unfit(model, cache=split.Split)
+
+
+def test_a_block_sees_from_the_root_of_its_first_subtree_on() -> None:
+    forest = trie.Segment(0, parent=[*(-1 if n % 10 == 0 else n - 1 for n in range(40))])
+    assert split.blocks(forest) == [(0, 0, 16), (10, 16, 32), (30, 32, 40)]
+    chain = trie.Segment(0, parent=[*range(-1, 32)])
+    assert split.blocks(chain) == [(0, 0, 16), (0, 16, 32), (0, 32, 33)]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_sliding_layer_reads_only_what_its_window_reaches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rng, read = KINDS[kind](), random.Random(3), []
+    honest = split.part
+
+    def heard(q: Any, k: Any, *rest: Any) -> Any:
+        read.append(k.shape[2])
+        return honest(q, k, *rest)
+
+    monkeypatch.setattr(split, "part", heard)
+    stem = [rng.randrange(VOCABULARY) for _ in range(100)]
+    list(score_tree(model, [(stem, [n, 1, 2]) for n in range(9)], pack=64, cache=split.Split))
+    assert max(read[-2 * len(model.model.layers) :]) == (16 if kind == "sliding" else 100)
+
+
+def test_a_narrow_dtype_and_layers_of_another_kind_keep_the_models_own_attention(tiny: LocalModel) -> None:
+    assert Local(tiny).probe("tree")["attention"] == "thaikit"
+    narrow = Local(replace(tiny, model=KINDS["full"]().to(torch.bfloat16)))
+    experts = {"num_local_experts": 2, "num_experts_per_tok": 2}
+    sinks = small("gpt_oss", num_key_value_heads=2, head_dim=8, sliding_window=12, **experts, **LLAMA)
+    for asked in (narrow, Local(replace(tiny, model=sinks))):
+        assert asked.probe("tree") == {"asked": "tree", "used": "tree", "why": "", "attention": ""}
 
 
 @pytest.mark.parametrize("kind", sorted(AWAY))

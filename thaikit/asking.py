@@ -112,23 +112,34 @@ class Local:
             loglikelihood.check_head(self.loaded.model)
         except ValueError as error:
             raise ThaikitError(f"model {self.name}: {error}") from error
-        why = tree.unfit(self.loaded.model) if kernel == "tree" else ""
-        fast = kernel == "tree" and not why and "cuda" in self.loaded.device
-        used = "plain" if why else kernel
-        return {"asked": kernel, "used": used, "why": why, "attention": self.try_flex() if fast else ""}
+        attention = self.try_split() if kernel == "tree" else ""
+        why = tree.unfit(self.loaded.model) if kernel == "tree" and not attention else ""
+        if kernel == "tree" and not why and "cuda" in self.loaded.device:
+            attention = self.try_flex()
+        return {"asked": kernel, "used": "plain" if why else kernel, "why": why, "attention": attention}
 
     def shelves(self) -> bool:
         """Whether generation may share beginnings: a probe shows that the attention layers take the kit's function."""
         if "writing" not in self.probed:
-            from transformers import AttentionInterface
+            from thaikit import shelved
 
-            from thaikit import cascade, shelved
-
-            AttentionInterface.register(cascade.NAME, cascade.attend)
+            register()
             why = shelved.unfit(self.loaded.model)
             self.probed["writing"] = {"generation": "plain" if why else "shared", "generation_why": why}
         self.kernel |= self.probed["writing"]
         return not self.probed["writing"]["generation_why"]
+
+    def try_split(self) -> str:
+        """On a CPU in fp32, the name of the kit's own attention where the probe passes with it; "" where not."""
+        import torch
+
+        from thaikit import cascade, split, tree
+
+        model = self.loaded.model
+        if "cpu" not in self.loaded.device or next(model.parameters()).dtype != torch.float32:
+            return ""
+        register()
+        return "" if tree.unfit(model, cache=split.Split) else cascade.NAME
 
     def try_flex(self) -> str:
         """Turn FlexAttention on for scoring where the model takes it and the probe passes with it; "" where not."""
@@ -142,6 +153,12 @@ class Local:
             fits = False
         self.loaded.model.set_attn_implementation(before)
         return "flex_attention" if fits else ""
+
+    def cache(self) -> Any:
+        """How attention reaches a shared prefix: by the kit's own function where the probe chose it."""
+        from thaikit import cascade, split, tree
+
+        return split.Split if self.kernel["attention"] == cascade.NAME else tree.Prefix
 
     def score(
         self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell, kernel: str = "tree"
@@ -158,9 +175,10 @@ class Local:
             pack = memory.pack_size(memory.shape_of(model), memory.free_bytes(model), longest=longest)
             self.kernel["pack"] = str(pack)
             before = model.config._attn_implementation
-            model.set_attn_implementation(self.kernel["attention"] or before)
+            flex = self.kernel["attention"] == "flex_attention"
+            model.set_attn_implementation("flex_attention" if flex else before)
             try:
-                yield from tree.score_tree(model, pairs, pack=pack, on_batch=hear)
+                yield from tree.score_tree(model, pairs, pack=pack, cache=self.cache(), on_batch=hear)
             finally:
                 model.set_attn_implementation(before)
         else:
@@ -196,6 +214,7 @@ class Local:
             max_new_tokens=max_new_tokens,
             batch_size=rows,
             share=share,
+            cache=self.cache(),
             on_batch=counter(self, tell, trie.distinct(prompts) if share else sum(map(len, prompts)), "prompt tokens"),
         )
 
@@ -213,3 +232,12 @@ def counter(asked: Local, tell: Tell, total: int, unit: str) -> Callable[[int], 
         tell(f"{done[0]:,} of {total:,} {unit}, {rate:,.0f}/s, {left:,.0f} s left")
 
     return heard
+
+
+def register() -> None:
+    """Make the kit's attention function known to transformers."""
+    from transformers import AttentionInterface
+
+    from thaikit import cascade
+
+    AttentionInterface.register(cascade.NAME, cascade.attend)

@@ -60,19 +60,21 @@ def generate(
     max_new_tokens: int,
     batch_size: int = 8,
     share: bool = False,
+    cache: type[Prefix] = Prefix,
     on_batch: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[int, Generated]]:
     """Yield `(prompt index, Generated)` as rows finish; with `share`, waiting prompts take the places they leave.
 
     Ids are cut at the first end token; text keeps the stop string (the caller cuts it, so that the rule is on record).
-    `share` runs the ids that all prompts begin with once. `batch_size` is halved on out-of-memory and the rows under
-    way are written again. `on_batch` hears the prompt tokens of each prefill, those shared once.
+    `share` runs the ids that all prompts begin with once, their attention as `cache` has it. `batch_size` is halved on
+    out-of-memory and the rows under way are written again. `on_batch` hears the prompt tokens of each prefill, those
+    shared once.
     """
     if isinstance(stops, str):
         raise ValueError(f"stops is the string {stops!r}; it must be a list of strings")
     rules = Rules(decode, tuple(stops), frozenset(eos_ids), max_new_tokens)
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), tuple(prompts[i])))
-    prefix = Prefix()
+    prefix = cache(model)
     past = run_prefix(model, [prompts[i] for i in order], prefix) if share else 0
     if on_batch and past:
         on_batch(past)

@@ -151,7 +151,7 @@ def unfit(model: Any) -> str:
     draw = np.random.default_rng(1)
     vocabulary = min(model.get_input_embeddings().weight.shape[0], 30_000)
     stem, a, b = (draw.integers(3, vocabulary, size=size).tolist() for size in (24, 11, 7))
-    prefix = Prefix()
+    prefix = Prefix(model)
     try:
         run_chain(model, stem, prefix)
         shelf = Shelf(model, prefix)
