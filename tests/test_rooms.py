@@ -50,7 +50,7 @@ KERNELS = {
 }
 PEER = {"peer", "peer_tasks", "parity", "parity_items", "bench", "recording"}  # may ask lm_eval
 WORLD = {"params", "records", "leaves", "rowlog", "inputs", "models", "model_facts", "embedded", "asking", "replay"}
-WORLD |= {"judge", "judging", "published", "tuning", *PEER}
+WORLD |= {"model_faults", "judge", "judging", "published", "tuning", *PEER}
 WORLD |= {"table_text", "analysis", "analysis_pairs", "own"}
 WORLD |= {"audit", "audit_claims", "audit_h6", "audit_cli", "audit_groups", "audit_mrc", "audit_judge"}
 WORLD |= {"chat", "chat_local", "chat_replay", "closing", "recording_texts", "shapes"}
