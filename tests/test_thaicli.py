@@ -17,7 +17,7 @@ from thaikit.chat import Kept, Reply
 from thaikit.params import Source
 from thaikit.records import Run
 from thaikit.shapes import FORMATS, THEMES
-from thaikit.tasks import thaicli, thaicli_answer, thaicli_judge, thaicli_summary
+from thaikit.tasks import thaicli, thaicli_answer, thaicli_gate, thaicli_judge, thaicli_summary
 from thaikit.tasks.load import place_of
 from thaikit.tasks.thaicli_preference import Preferring, headline
 
@@ -181,17 +181,17 @@ def test_the_gate_and_the_way_by_hand() -> None:
     rejected = [judged("factoid", "culture", n, s, source="rejected") for n, s in enumerate((7, 2, 5))]
     rejected.append(judged("factoid", "religion", 3, None, "unreadable", source="rejected"))
     chosen.append(judged("factoid", "religion", 3, 9, source="chosen"))
-    lines = {(line["format"], line["theme"]): line for line in thaicli_summary.gate(chosen + rejected)}
+    lines = {(line["format"], line["theme"]): line for line in thaicli_gate.gate(chosen + rejected)}
     culture = lines["factoid", "culture"]
     assert (culture["chosen"], culture["rejected"], culture["n"]) == (7, pytest.approx(14 / 3), 3)
     assert culture["auc"] == pytest.approx((3 + 2.5 + 1.5) / 9) and culture["marked"]
     assert culture["beats"] == pytest.approx(2.5 / 3) and culture["pairs"] == 3
     assert math.isnan(lines["both", "religion"]["auc"]) and lines["factoid", "religion"]["unreadable"] == 0.5
     model = [judged("factoid", "culture", n, s) for n, s in enumerate((8, 4, 5))]
-    way = {line["theme"]: line for line in thaicli_summary.way(model, chosen + rejected)}
+    way = {line["theme"]: line for line in thaicli_gate.way(model, chosen + rejected)}
     assert way["culture"]["percent"] == pytest.approx(100 * (17 / 3 - 14 / 3) / (7 - 14 / 3))
     worse = [row | {"score": 1} for row in chosen]
-    line = thaicli_summary.way(model, worse + rejected)[0]
+    line = thaicli_gate.way(model, worse + rejected)[0]
     assert math.isnan(line["percent"]) and "no higher than rejected" in line["why"]
 
 

@@ -28,7 +28,8 @@ Lines = Sequence[Mapping[str, Any]]
 
 def score_dots(cells: Lines, *, gate: Lines = ()) -> Figure:
     """The model's mean in every theme with its 95 % interval and n, one panel a format; where the judge was gated, its
-    means of the rejected and the chosen answers as open marks. `cells` and `gate` as thaicli_summary gives them."""
+    means of the rejected and the chosen answers as open marks. `cells` are those of thaicli_summary, `gate` of
+    thaicli_gate."""
     figure, panels = panels_of("judge's score in points, 1 to 10 (0: no verdict), with 95 % interval")
     for panel, name in zip(panels, FORMATS, strict=True):
         part = pd.DataFrame([line for line in cells if line["format"] == name])

@@ -14,7 +14,7 @@ import pandas as pd
 from thaikit import ThaikitError, chat, inputs, money, params, records
 from thaikit.judge import Case, Judge, judge_all
 from thaikit.records import Run, read_leaf
-from thaikit.tasks import thaicli_answer, thaicli_summary
+from thaikit.tasks import thaicli_answer, thaicli_gate, thaicli_summary
 from thaikit.tasks.thaicli import SENSITIVE, CliData, CliItem, load
 
 SAME_JUDGE = ("model", "prompt_sha256", "rule", "variant", "tries", "sampling")
@@ -94,14 +94,14 @@ class Judging:
         """Close the leaf with the ThaiCLI headline and all that a reader must know of it; returns run.json."""
         if self.run.closed:
             return self.run.record
-        lines = thaicli_summary.gate(gate)
+        lines = thaicli_gate.gate(gate)
         return self.run.finish(
             headline={"thaicli": thaicli_summary.headline(rows)},
             model=self.answered_by(), judge=self.judge.facts(), judge_model=self.asked.facts(),
             cells=thaicli_summary.cells(rows), counts=thaicli_summary.counts(rows),
             outcomes=thaicli_summary.outcomes(rows), told=self.sentences(rows),
             gate=lines, gate_counts=thaicli_summary.counts(gate) if gate else {},
-            way=thaicli_summary.way(rows, gate) if gate else [],
+            way=thaicli_gate.way(rows, gate) if gate else [],
             gate_marked=[line["theme"] for line in lines if line["format"] == "both" and line["marked"]],
             unanswered=len(self.data.items) - len(self.answers),
             **self.data.facts(),
