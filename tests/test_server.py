@@ -320,16 +320,22 @@ def test_a_thread_goes_on_with_the_next_request_and_wakes_another_where_there_is
     assert pace.neither() is None and pace.idle and len(pace.close()) == 2
 
 
-def test_each_thread_asks_through_a_client_of_its_own_and_a_file_of_certificates_is_read_once(
+def test_each_thread_asks_through_a_client_of_its_own_and_certificates_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    read: list[object] = []
+    for name in ("load_default_certs", "load_verify_locations"):
+        honest = getattr(ssl.SSLContext, name)
+        told = lambda *given, honest=honest, **more: (read.append(given), honest(*given, **more))[1]  # noqa: E731
+        monkeypatch.setattr(ssl.SSLContext, name, told, raising=False)
     clients = Clients(ModelEntry(kind="openai", source="m", base_url="http://127.0.0.1:1"))
-    monkeypatch.setattr(ssl, "create_default_context", lambda *_, **__: pytest.fail("read again"))
+    once = len(read)
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(clients.mine).result()
         assert pool.submit(clients.mine).result() is other
     mine = clients.mine()
     assert mine is clients.mine() is not other and mine.max_retries == 0 and mine.api_key == "none"
+    assert len(read) == once > 0
 
 
 def test_ctrl_c_stops_sending_and_paid_replies_reach_the_ledger(tmp_path: Path) -> None:
