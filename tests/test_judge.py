@@ -198,6 +198,27 @@ def test_tries_are_a_limit(tmp_path: Path) -> None:
     assert run(tmp_path / "two", {"a": Reply("ก")}, tries=2)["a"]["tries"] == 2
 
 
+def test_a_loop_that_breaks_off_ends_the_asking_at_once(tmp_path: Path) -> None:
+    """A notebook keeps the traceback of what broke off, and with it the frames' variables."""
+    ended: list[str] = []
+
+    class Sending:
+        def ask(self, asks: Iterable[Ask], **_: Any) -> Iterator[tuple[Ask, Reply]]:
+            try:
+                yield from ((ask, Reply(GOOD)) for ask in asks)
+            finally:
+                ended.append("ended")
+
+    def tell(told: str) -> None:
+        raise KeyboardInterrupt
+
+    cases = [Case(str(number), "ก", "ข", "ค", "ง") for number in range(3)]
+    replies, log = RowLog(tmp_path / "replies.jsonl"), RowLog(tmp_path / "judgements.jsonl")
+    with pytest.raises(KeyboardInterrupt) as kept:
+        judge_all(Judge.read("gpt-4o-2024-05-13"), cases, Sending(), replies=replies, log=log, tell=tell)
+    assert ended and kept.tb
+
+
 def test_what_is_on_disk_is_not_asked_for_again(tmp_path: Path) -> None:
     replies = {"a": Reply("ก"), "a#a1": Reply(GOOD), "b": Reply("", "", "failed", error="reset"), "c": Reply(GOOD)}
     firsts = {key: replies[key] for key in "abc"}

@@ -241,6 +241,9 @@ def test_a_file_that_is_no_ledger_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "l.sqlite").write_bytes(b"not a database, but long enough to be looked at " * 40)
     with pytest.raises(ThaikitError, match="move it"):
         Ledger(tmp_path / "l.sqlite")
+    (tmp_path / "file").touch()
+    with pytest.raises(ThaikitError, match="folder cannot be made"):
+        Ledger(tmp_path / "file" / "l.sqlite")
     with sqlite3.connect(tmp_path / "n.sqlite") as other:
         other.execute("PRAGMA user_version = 9")
     with pytest.raises(ThaikitError, match="version 9"):

@@ -338,6 +338,81 @@ def test_each_thread_asks_through_a_client_of_its_own_and_certificates_are_read_
     assert len(read) == once > 0
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE is '/nowhere/ca.pem': No such file"),
+        ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE is .*test_server.py"),
+        ("HTTP_PROXY", "tcp://me:Pa55word@127.0.0.1:1", "HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"),
+        ("HTTP_PROXY", "http://me:Pa55word@127.0.0.1:x1", "HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"),
+    ],
+)
+def test_an_environment_that_no_client_can_use_is_one_sentence_and_reserves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    for other in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(other, raising=False)
+        monkeypatch.delenv(other.lower(), raising=False)
+    monkeypatch.setenv(name, value)
+    with serving() as server:
+        chat = open_server("judge", entry(server.url, **PRICES), max_cost=1.0)
+        with pytest.raises(ThaikitError, match=said) as caught:
+            ask_all(chat, questions(4), tmp_path)
+        assert not server.calls and "\n" not in str(caught.value) and "Pa55word" not in str(caught.value)
+    sums = Ledger(tmp_path / "ledger.sqlite").totals()
+    assert (sums.sent, sums.reserved, sums.unsettled) == (0, 0.0, 0.0)
+
+
+def test_a_proxy_that_refuses_has_billed_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault server takes no CONNECT, so the tunnel to the model's server is never there."""
+    with serving() as server:
+        monkeypatch.setenv("HTTPS_PROXY", server.url.removesuffix("/v1"))
+        chat = open_server("judge", entry("https://127.0.0.9:1/v1", attempts=1, **PRICES), max_cost=1.0)
+        [reply] = ask_all(chat, questions(1), tmp_path).values()
+    assert reply.outcome == "failed" and reply.error.startswith("ProxyError")
+    assert Ledger(tmp_path / "ledger.sqlite").totals().unsettled == 0
+
+
+@pytest.mark.parametrize("most", [0, 3])
+def test_a_machine_without_further_threads_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    honest, begun = threading.Thread.start, []
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name.startswith("thaikit-ask"):
+            begun.append(thread)
+            if len(begun) > most:
+                raise RuntimeError("can't start new thread")
+        honest(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    ended: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ask_all(open_server("judge", entry(server.url)), questions(30), tmp_path)
+        except ThaikitError as error:
+            ended.append(error)
+
+    with serving(delay=0.05) as server:
+        asking = threading.Thread(target=run, daemon=True)
+        asking.start()
+        asking.join(10)
+        assert not asking.is_alive() and "starts no further thread" in str(ended[0])
+        assert len(server.calls) <= most
+
+
+def test_a_log_that_cannot_be_read_leaves_no_thread(tmp_path: Path) -> None:
+    (tmp_path / "replies.jsonl").write_text('{"id": "q0"}\n', encoding="utf-8")
+    before = {thread for thread in threading.enumerate() if thread.name == "thaikit-pace"}
+    log = RowLog(tmp_path / "replies.jsonl")
+    with pytest.raises((KeyError, ThaikitError)) as caught:
+        chat = open_server("judge", entry("http://127.0.0.1:1/v1"))
+        list(chat.ask(questions(1), sampling=SAMPLING, log=log, tell=lambda _: None))
+    assert caught and {thread for thread in threading.enumerate() if thread.name == "thaikit-pace"} == before
+
+
 def test_ctrl_c_stops_sending_and_paid_replies_reach_the_ledger(tmp_path: Path) -> None:
     with serving(delay=0.2) as server:
         chat = open_server("judge", entry(server.url, concurrency_start=4, concurrency_max=4))

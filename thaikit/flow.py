@@ -100,11 +100,20 @@ class Flow:
     def dispatch(self) -> None:
         """Hand due requests to threads, one slot each."""
         while (taken := self.pace.take()) is not None:
-            self.pool.submit(self.work, *taken)
+            claim = threading.Lock()
+            try:
+                self.pool.submit(self.work, claim, *taken)
+            except RuntimeError as error:  # a limit of the machine; the pool may have kept the request all the same
+                self.halt(
+                    f"model {self.name}: this machine starts no further thread ({error}); set concurrency_max lower in "
+                    "the model file, and run again to resume"
+                )
+                if claim.acquire(blocking=False):
+                    self.pace.neither()
 
-    def work(self, job: Job, epoch: int) -> None:
-        """Requests one after the other in a thread, while there are any that may go."""
-        taken: tuple[Job, int] | None = (job, epoch)
+    def work(self, claim: threading.Lock, job: Job, epoch: int) -> None:
+        """Requests one after the other in a thread, while there are any that may go; the first if it is unclaimed."""
+        taken: tuple[Job, int] | None = (job, epoch) if claim.acquire(blocking=False) else None
         while taken is not None:
             taken = self.turn(*taken)
 

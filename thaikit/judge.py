@@ -113,8 +113,10 @@ def judge_all(
         return outcome_of(reply, reading.read(reply.text, rule=judge.entry.rule))
 
     asks = (judge.ask(case) for case in waiting)
-    told = judging.rounds(asks, model, judge.entry, outcome=outcome, replies=replies, tell=tell)
-    for done, (ask, said) in enumerate(told, 1):
+    # No variable holds the rounds: where the loop breaks off, the traceback would keep them, and they send on.
+    for done, (ask, said) in enumerate(
+        judging.rounds(asks, model, judge.entry, outcome=outcome, replies=replies, tell=tell), 1
+    ):
         key = Ask(ask.id, "", repeat=ask.repeat).key
         index, case = by_key[key]
         if key not in log.ids:

@@ -79,7 +79,12 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path, self.lock = path, threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ThaikitError(
+                f"{path}: its folder cannot be made ({error.strerror}); name one that can be written"
+            ) from error
         try:
             # One connection and a lock: SQLite writes one at a time anyhow, and its own waiting is by sleeping.
             self.connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)

@@ -107,9 +107,9 @@ class Server:
         """
         self.drawn = {name: getattr(sampling, name) for name in Sampling.__dataclass_fields__}
         self.places.add(self.place(log))
-        ledger = Ledger(self.place(log))
+        kept, ledger = Kept.read(log), Ledger(self.place(log))
         shared: dict[str, Any] = {"ledger": ledger, "max_cost": self.max_cost, "sums": self.sums}
-        flow, kept = Flow(self.name, self.entry, sampling=sampling, **shared), Kept.read(log)
+        flow = Flow(self.name, self.entry, sampling=sampling, **shared)
         # A run that stopped over rejections has left as many: who runs again has seen what the server says.
         flow.answered, flow.confirming = kept.answered, len(kept.rejected) >= IN_A_ROW
         done = 0

@@ -30,6 +30,7 @@ FILTER_CODES = {
 NO_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 UNFINISHED = {"error", "abort", "aborted", "cancelled"}  # a finish that says that the server broke off
 UNBILLED = {500, 501, 503, 529}  # other 5xx come from between client and server, which may have billed
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 LARGEST = 32 << 20  # bytes of one body; more is no reply
 TOLD = 210  # characters of a server's sentence that are kept, cut when the key is out of it: a cut key is one too
 SECRET = 8  # characters; a shorter "key", such as EMPTY or none, is a word that any text may hold
@@ -64,7 +65,7 @@ class Fault(Exception):
 
 class Clients:
     """The official client for a server, one for each thread that asks, and none holds a key: each try brings its own.
-    ThaikitError without the library.
+    ThaikitError without the library, and where the environment names certificates or a proxy that cannot be used.
 
     One for all would share one pool of connections, which looks at every connection twice for each request: a fifth of
     the processor's time of a call at 64 at once.
@@ -75,8 +76,8 @@ class Clients:
             import openai  # noqa: F401
         except ImportError as error:
             raise ThaikitError("kind openai needs the library openai; pip install openai") from error
-        self.entry, self.tls = entry, wire().create_ssl_context()
-        self.own = threading.local()
+        self.entry, self.tls, self.own = entry, certificates(), threading.local()
+        self.made()  # what is wrong with the environment shows before anything is asked
 
     def mine(self) -> Any:
         """This thread's client; it ends with the thread."""
@@ -91,11 +92,29 @@ class Clients:
         seconds = self.entry.timeout
         timeout = openai.Timeout(seconds, connect=min(10.0, seconds), pool=None)
         hooks: Any = {"response": [bounded(seconds)]}
-        http = openai.DefaultHttpxClient(timeout=timeout, verify=self.tls, event_hooks=hooks)
+        try:
+            http = openai.DefaultHttpxClient(timeout=timeout, verify=self.tls, event_hooks=hooks)
+        except (ValueError, ImportError, wire().InvalidURL) as error:  # its words may hold the proxy's password
+            raise ThaikitError(
+                f"the environment's proxy for {self.entry.base_url} cannot be used ({type(error).__name__}); see to "
+                "HTTP_PROXY, HTTPS_PROXY and ALL_PROXY: http://host:port (socks5:// needs the library socksio)"
+            ) from None
         told: Any = {"base_url": self.entry.base_url, "max_retries": 0, "timeout": timeout, "http_client": http}
         client = openai.OpenAI(api_key="none", **told)
         weakref.finalize(client, http.close).atexit = False  # as the official client does with one of its own
         return client
+
+
+def certificates() -> Any:
+    """The TLS settings of all clients, with the certificates of this machine or those that the environment names."""
+    try:
+        return wire().create_ssl_context()
+    except OSError as error:  # SSLError is one
+        named = [f"{name} is {os.environ[name]!r}" for name in CERTIFICATES if os.environ.get(name)]
+        raise ThaikitError(
+            f"no certificates can be read ({' and '.join(named) or 'none are named'}: {error.strerror or error}); set "
+            "SSL_CERT_FILE to a file of PEM certificates that is there, or to nothing"
+        ) from error
 
 
 def bounded(seconds: float) -> Callable[[Any], None]:
@@ -175,7 +194,7 @@ def send(client: Any, entry: ModelEntry, body: Mapping[str, Any], *, name: str, 
         return without(secret, status(error, round(time.monotonic() - begun, 3)))
     except (openai.APIError, http.HTTPError, http.StreamError) as error:
         cause = error.__cause__ or error
-        unsent = isinstance(cause, http.ConnectError | http.ConnectTimeout)
+        unsent = isinstance(cause, http.ConnectError | http.ConnectTimeout | http.ProxyError)
         seconds = time.monotonic() - begun
         raise Fault("broken", f"{type(cause).__name__} after {seconds:.1f} s", billed=not unsent) from None
 
