@@ -129,6 +129,14 @@ class Local:
         self.kernel |= self.probed["writing"]
         return not self.probed["writing"]["generation_why"]
 
+    def alone(self) -> bool:
+        """Whether rows that do not share must be written one by one: a probe shows that padding changes their text."""
+        from thaikit import generation
+
+        if "alone" not in self.probed:
+            self.probed["alone"] = {"rows": generation.unpadded(self.loaded.model)}
+        return bool(self.probed["alone"]["rows"])
+
     def try_split(self) -> str:
         """On a CPU in fp32, the name of the kit's own attention where the probe passes with it; "" where not."""
         import torch
@@ -164,26 +172,38 @@ class Local:
         self, requests: Sequence[Encoded], *, batch_size: int, tell: Tell, kernel: str = "tree"
     ) -> Iterator[tuple[int, Any]]:
         """Yield (request index, Scored) as batches or packs finish."""
+        from thaikit import loglikelihood
+
+        pairs = [(request.context, request.continuation) for request in requests]
+        used, bend = self.choose(kernel), loglikelihood.bend(self.loaded.model)
+        far = [n for n, (context, tail) in enumerate(pairs) if bend and len(context) + len(tail) - 1 > bend]
+        near = sorted(set(range(len(pairs))) - set(far))
+        for places, path in ((near, used), (far, "plain")):
+            if places:
+                for place, scored in self.run(path, [pairs[n] for n in places], batch_size=batch_size, tell=tell):
+                    yield places[place], scored
+
+    def run(self, path: str, pairs: Sequence[Any], *, batch_size: int, tell: Tell) -> Iterator[tuple[int, Any]]:
+        """The scores of (context, continuation) pairs by the tree or the plain path."""
         from thaikit import loglikelihood, memory, tree, trie
 
         model = self.loaded.model
-        pairs = [(request.context, request.continuation) for request in requests]
         fed = [(*context, *continuation[:-1]) for context, continuation in pairs]
-        if self.choose(kernel) == "tree":
-            hear = counter(self, tell, trie.distinct(fed), "distinct tokens")
-            longest = max(map(len, fed), default=0)
-            pack = memory.pack_size(memory.shape_of(model), memory.free_bytes(model), longest=longest)
-            self.kernel["pack"] = str(pack)
-            before = model.config._attn_implementation
-            flex = self.kernel["attention"] == "flex_attention"
-            model.set_attn_implementation("flex_attention" if flex else before)
-            try:
-                yield from tree.score_tree(model, pairs, pack=pack, cache=self.cache(), on_batch=hear)
-            finally:
-                model.set_attn_implementation(before)
-        else:
+        if path != "tree":
             hear = counter(self, tell, sum(map(len, set(fed))), "tokens")
             yield from loglikelihood.score_plain(model, pairs, batch_size=batch_size or PLAIN_ROWS, on_batch=hear)
+            return
+        hear = counter(self, tell, trie.distinct(fed), "distinct tokens")
+        longest = max(map(len, fed), default=0)
+        pack = memory.pack_size(memory.shape_of(model), memory.free_bytes(model), longest=longest)
+        self.kernel["pack"] = str(pack)
+        before = model.config._attn_implementation
+        flex = self.kernel["attention"] == "flex_attention"
+        model.set_attn_implementation("flex_attention" if flex else before)
+        try:
+            yield from tree.score_tree(model, pairs, pack=pack, cache=self.cache(), on_batch=hear)
+        finally:
+            model.set_attn_implementation(before)
 
     def generate(
         self,
@@ -196,11 +216,15 @@ class Local:
         kernel: str = "tree",
     ) -> Iterator[tuple[int, Any]]:
         """Yield (prompt index, Generated) as rows finish; greedy, cut at the first end token."""
-        from thaikit import generation, memory, trie
+        from thaikit import generation, loglikelihood, memory, trie
 
-        model, share = self.loaded.model, self.choose(kernel) == "tree" and self.shelves()
+        model, bend = self.loaded.model, loglikelihood.bend(self.loaded.model)
+        share = self.choose(kernel) == "tree" and self.shelves()
         longest = max(map(len, prompts), default=0) + max_new_tokens
+        whole = bool(bend) and longest > bend  # a row that crosses the bend is run anew
+        share = share and not whole
         rows = batch_size or memory.row_count(memory.shape_of(model), memory.free_bytes(model), longest=longest)
+        rows = rows if share else 1 if whole or self.alone() else rows
 
         def decode(ids: list[int]) -> str:
             return self.loaded.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -215,6 +239,7 @@ class Local:
             batch_size=rows,
             share=share,
             cache=self.cache(),
+            whole=whole,
             on_batch=counter(self, tell, trie.distinct(prompts) if share else sum(map(len, prompts)), "prompt tokens"),
         )
 

@@ -16,7 +16,7 @@ import torch
 
 from thaikit.loglikelihood import decoder, logits
 from thaikit.shelved import Shelved
-from thaikit.tree import Prefix, cache_argument, run_chain
+from thaikit.tree import REFUSALS, Prefix, cache_argument, refusal, run_chain, too_far
 from thaikit.trie import MIN_PREFIX, shared
 
 INTAKE = 4096  # prompt ids that come in with one step
@@ -61,14 +61,15 @@ def generate(
     batch_size: int = 8,
     share: bool = False,
     cache: type[Prefix] = Prefix,
+    whole: bool = False,
     on_batch: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[int, Generated]]:
     """Yield `(prompt index, Generated)` as rows finish; with `share`, waiting prompts take the places they leave.
 
     Ids are cut at the first end token; text keeps the stop string (the caller cuts it, so that the rule is on record).
     `share` runs the ids that all prompts begin with once, their attention as `cache` has it. `batch_size` is halved on
-    out-of-memory and the rows under way are written again. `on_batch` hears the prompt tokens of each prefill, those
-    shared once.
+    out-of-memory and the rows under way are written again. `whole` keeps nothing and runs all of a row at each step.
+    `on_batch` hears the prompt tokens of each prefill, those shared once.
     """
     if isinstance(stops, str):
         raise ValueError(f"stops is the string {stops!r}; it must be a list of strings")
@@ -82,7 +83,7 @@ def generate(
     beginning = list(prompts[order[0]])[:past] if prompts else []
 
     def begin() -> Native | Shelved:
-        return Shelved(model, prefix, beginning) if share else Native(model)
+        return Shelved(model, prefix, beginning) if share else Native(model, whole=whole)
 
     desk = Desk(begin, prompts, rules, past, deque(order), max(1, batch_size), begin())
     while desk.waiting or desk.rows:
@@ -187,8 +188,8 @@ class Native:
 
     takes_more = False
 
-    def __init__(self, model: Any) -> None:
-        self.model, self.cache = model, None
+    def __init__(self, model: Any, *, whole: bool = False) -> None:
+        self.model, self.cache, self.whole = model, None, whole
         self.ids = self.mask = torch.zeros(0, 0, dtype=torch.long)
 
     def admit(self, rows: Sequence[Sequence[int]]) -> None:
@@ -197,24 +198,52 @@ class Native:
         self.ids, self.mask = left_pad(rows, self.model.get_input_embeddings().weight.device)
 
     @torch.inference_mode()
-    def step(self, limits: Sequence[int]) -> list[list[int]]:
-        """The arg-max token of each row."""
-        name = cache_argument(decoder(self.model))
+    def look(self) -> torch.Tensor:
+        """Logits (rows, vocabulary) of what follows each row."""
+        stack = decoder(self.model)
+        name = cache_argument(stack)
         positions = (self.mask.cumsum(-1) - 1).clamp(min=0)[:, -self.ids.shape[1] :]
         given = {} if self.cache is None else {name: self.cache}
-        out = decoder(self.model)(
-            input_ids=self.ids, attention_mask=self.mask, position_ids=positions, use_cache=True, **given
-        )
-        self.cache = out[name]
-        return logits(self.model, out[0][:, -1]).argmax(-1)[:, None].tolist()
+        # State-space layers multiply their new states by the mask: where nothing is padded there is none.
+        mask = self.mask if bool((self.mask == 0).any()) else None
+        out = stack(input_ids=self.ids, attention_mask=mask, position_ids=positions, use_cache=True, **given)
+        try:
+            self.cache = None if self.whole else out[name]
+        except KeyError:  # a model without a cache, or with one of another name
+            self.cache = None
+        return logits(self.model, out[0][:, -1])
+
+    def step(self, limits: Sequence[int]) -> list[list[int]]:
+        """The arg-max token of each row."""
+        return self.look().argmax(-1)[:, None].tolist()
 
     def go_on(self, tokens: Sequence[int], keep: Sequence[int]) -> None:
-        """Feed the new tokens of the rows that stay."""
+        """Feed the new tokens of the rows that stay; with no cache all that stood before them too."""
         if not keep:
             return
-        device = self.ids.device
+        new = torch.tensor(list(tokens), device=self.ids.device).unsqueeze(1)
+        self.ids = new if self.cache is not None else torch.cat([self.ids[list(keep)], new], dim=1)
         if len(keep) < len(self.mask):
-            self.cache.batch_select_indices(torch.tensor(keep, device=device))
+            if self.cache is not None:
+                self.cache.batch_select_indices(torch.tensor(keep, device=new.device))
             self.mask = self.mask[list(keep)]
-        self.ids = torch.tensor(list(tokens), device=device).unsqueeze(1)
         self.mask = torch.cat([self.mask, self.mask.new_ones(len(keep), 1)], dim=1)
+
+
+def unpadded(model: Any) -> str:
+    """Why rows of different lengths cannot be written side by side (padding runs through recurrent states), or ""."""
+    rows = [list(range(3, 22)), list(range(5, 16))]
+
+    def told(rows: Sequence[Sequence[int]]) -> torch.Tensor:
+        state = Native(model)
+        state.admit(rows)
+        seen = [state.look()[-1]]
+        for token in (4, 7):
+            state.go_on([token] * len(rows), range(len(rows)))
+            seen.append(state.look()[-1])
+        return torch.stack(seen).log_softmax(-1)
+
+    try:
+        return too_far(model, float((told(rows) - told(rows[1:])).abs().max()), where="beside a longer row")
+    except REFUSALS as error:
+        return refusal(error)

@@ -121,6 +121,14 @@ def text_config(model: Any) -> Any:
     return model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
 
 
+def bend(model: Any) -> int:
+    """The length beyond which a model changes the rotary frequencies of all its positions (longrope), 0 for never: rows
+    on either side of it can share neither a forward pass nor a beginning."""
+    rope = getattr(text_config(model), "rope_parameters", None) or {}
+    kinds = [kind for kind in (rope, *rope.values()) if isinstance(kind, dict) and kind.get("rope_type") == "longrope"]
+    return min((kind["original_max_position_embeddings"] for kind in kinds), default=0)
+
+
 def logits(model: Any, hidden: torch.Tensor) -> torch.Tensor:
     """fp32 logits of hidden rows (n, vocabulary), with the model's final soft cap where its config has one."""
     head = model.get_output_embeddings()

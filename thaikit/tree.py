@@ -164,7 +164,6 @@ def run_chain(model: Any, ids: Sequence[int], prefix: Prefix, *, pack: int = 102
 
 def unfit(model: Any, *, cache: type[Prefix] = Prefix) -> str:
     """Why this model cannot be packed, or "" if it can: both paths on a small tree, deeper than a short window.
-
     Recurrent or hybrid states, positional biases and attention of a model's own show here as an error or a difference.
     """
     config = text_config(model)
@@ -190,7 +189,8 @@ def unfit(model: Any, *, cache: type[Prefix] = Prefix) -> str:
 
 def layer_names(config: Any) -> set[str]:
     """The kinds of layers that a config names, under any of the keys in use; none where all are alike."""
-    keys = ("layer_types", "layers_block_type", "block_types")
+    # GPT-Neo's local layers (`attention_layers`) count places of the pack, with a window that the probe does not reach.
+    keys = ("layer_types", "layers_block_type", "block_types", "attention_layers")
     return {str(name) for key in keys for name in getattr(config, key, None) or ()}
 
 
