@@ -265,3 +265,64 @@ def test_flex_attention_gives_the_same(kind: str) -> None:
     assert tree.uses_flex(model)
     for index, scored in score_tree(model, requests, pack=64):
         np.testing.assert_allclose(scored.logprobs, whole[index].logprobs, atol=1e-3, rtol=0)
+
+
+def bent() -> Any:
+    """A model that turns to other rotary frequencies, for all of a row, beyond 96 tokens."""
+    rope = {"rope_type": "longrope", "rope_theta": 10_000.0, "original_max_position_embeddings": 96}
+    rope |= {"short_factor": [1.0] * 4, "long_factor": [3.0, 4.0, 5.0, 6.0]}
+    sizes = {"num_key_value_heads": 2, "pad_token_id": 0, "initializer_range": 0.2, **LLAMA}
+    return small("phi3", rope_parameters=rope, original_max_position_embeddings=96, **sizes)
+
+
+LOCAL = {
+    "a bend in the positions": bent,
+    "local layers": lambda: small("gpt_neo", num_hidden_layers=4, window_size=90, intermediate_size=48,
+                                  attention_types=[[["global", "local"], 2]], initializer_range=0.2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(LOCAL))
+def test_what_changes_only_beyond_the_probe_changes_no_number(tiny: LocalModel, kind: str) -> None:
+    model, rng = LOCAL[kind](), random.Random(5)
+    stem = [rng.randrange(VOCABULARY) for _ in range(150)]
+    requests = [(stem[:size] + [n], [n, 2, n]) for size in (60, 93, 94, 95, 120, 150) for n in (1, 5)]
+    asked = Local(replace(tiny, model=model))
+    found = dict(asked.score([Encoded(tuple(c), tuple(t)) for c, t in requests], batch_size=4, tell=lambda _: None))
+    assert sorted(found) == list(range(len(requests)))
+    for index, (context, tail) in enumerate(requests):
+        with torch.inference_mode():
+            rows = model(input_ids=torch.tensor([[*context, *tail[:-1]]])).logits[0].log_softmax(-1)[-len(tail) :]
+        wanted = [float(rows[place, token]) for place, token in enumerate(tail)]
+        np.testing.assert_allclose(found[index].logprobs, wanted, atol=LIMIT, rtol=0)
+
+
+def plainly(model: Any, ids: list[int], count: int) -> list[int]:
+    """The arg-max tokens that follow, one forward pass of all ids for each."""
+    ids = list(ids)
+    for _ in range(count):
+        with torch.inference_mode():
+            ids.append(int(model(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
+    return ids[-count:]
+
+
+WRITERS = {
+    "mamba": lambda: small("mamba", state_size=4, initializer_range=0.3),
+    "no cache": lambda: small("openai-gpt", n_embd=32, n_layer=2, n_head=4, n_positions=256, initializer_range=0.3),
+    "a bend in the positions": bent,
+}
+
+
+@pytest.mark.parametrize("kind", sorted(WRITERS))
+def test_models_off_the_common_way_write_their_own_text(tiny: LocalModel, kind: str) -> None:
+    model, rng = WRITERS[kind](), random.Random(7)
+    if kind == "mamba":
+        with torch.no_grad():
+            for weights in model.parameters():
+                weights.add_(0.2 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(1)))
+    stem = [rng.randrange(3, VOCABULARY) for _ in range(80)]
+    prompts = [stem + [rng.randrange(3, VOCABULARY) for _ in range(size)] for size in (3, 8, 14, 30)]
+    asked = Local(replace(tiny, model=model, eos_ids=frozenset()))
+    made = dict(asked.generate(prompts, stops=(), max_new_tokens=15, batch_size=3, tell=lambda _: None))
+    for index, prompt in enumerate(prompts):
+        assert list(made[index].ids) == plainly(model, prompt, 15)
