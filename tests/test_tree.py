@@ -14,7 +14,7 @@ import transformers
 from thaikit import split, tree, trie
 from thaikit.asking import Local, register
 from thaikit.encoding import Encoded
-from thaikit.loglikelihood import score_plain
+from thaikit.loglikelihood import check_head, score_plain
 from thaikit.models import LocalModel
 from thaikit.tree import score_tree, unfit
 
@@ -326,3 +326,14 @@ def test_models_off_the_common_way_write_their_own_text(tiny: LocalModel, kind: 
     made = dict(asked.generate(prompts, stops=(), max_new_tokens=15, batch_size=3, tell=lambda _: None))
     for index, prompt in enumerate(prompts):
         assert list(made[index].ids) == plainly(model, prompt, 15)
+
+
+@pytest.mark.parametrize("kind", ["gemma2", "cohere", "granite"])
+def test_a_head_that_scales_or_caps_is_known_in_a_narrow_dtype_too(kind: str) -> None:
+    scale = {"cohere": {"logit_scale": 0.3}, "granite": {"logits_scaling": 3.0}}.get(kind, {"head_dim": 8})
+    model = small(kind, num_key_value_heads=2, initializer_range=0.3, pad_token_id=0, **scale, **LLAMA)
+    check_head(model.to(torch.bfloat16))
+
+
+def test_fp32_states_before_a_narrow_head_are_narrowed() -> None:
+    check_head(small("mamba", state_size=4).to(torch.bfloat16))
