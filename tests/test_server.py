@@ -276,7 +276,7 @@ def test_two_servers_of_one_suite_ask_each_request_once(tmp_path: Path) -> None:
 
 
 def test_a_server_that_limits_is_asked_less_and_its_wait_obeyed(tmp_path: Path) -> None:
-    with serving(delay=0.02, limit=6, after=0.1) as server:
+    with serving(delay=0.1, limit=6, after=0.1) as server:  # slow enough that even a slow client overruns it
         chat = open_server("judge", entry(server.url, attempts=40))
         replies = ask_all(chat, questions(150), tmp_path)
         limited = [seen for seen in server.calls if seen.met == "429"]
