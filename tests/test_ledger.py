@@ -52,7 +52,6 @@ print("end", flush=True)
 """
 ASKER = """
 import sys
-import threading
 from pathlib import Path
 from thaikit.chat import Ask, Sampling
 from thaikit.params import ModelEntry

@@ -164,6 +164,7 @@ def run_chain(model: Any, ids: Sequence[int], prefix: Prefix, *, pack: int = 102
 
 def unfit(model: Any, *, cache: type[Prefix] = Prefix) -> str:
     """Why this model cannot be packed, or "" if it can: both paths on a small tree, deeper than a short window.
+
     Recurrent or hybrid states, positional biases and attention of a model's own show here as an error or a difference.
     """
     config = text_config(model)
